@@ -25,8 +25,8 @@ class Relu(AbstractLayer):
 
     Let u and v be Gaussian with variances xx and yy and correlation c. The means of phi(u) phi(v) and phi'(u) phi'(v)
     are E[phi phi] = sqrt(xx yy) kappa1(c) / 2 and E[phi' phi'] = kappa0(c) / 2. Here, kappa0 = (pi - theta) / pi and
-    kappa1 = (sin theta + (pi - theta) c) / pi with theta = arccos c. These are the arc-cosine kernels, normalised to 1
-    at c = 1.
+    kappa1 = (sin theta + (pi - theta) c) / pi with theta = arccos c. kappa0 and kappa1 are the arc-cosine kernels,
+    normalised to 1 at c = 1.
     """
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
@@ -112,7 +112,7 @@ class Erf(AbstractLayer):
 class Gelu(AbstractLayer):
     r"""The activation phi(u) = u Phi(u), where Phi is the normal distribution function.
 
-    This is the exact form, not the usual approximation of GELU by tanh.
+    The layer uses the exact form of GELU, not the usual approximation by tanh.
 
     E[phi phi] is the mean of phi(u) phi(v) for Gaussian u and v of variances xx and yy and covariance nngp. Let k =
     nngp, a = xx, b = yy, A = 1 + a, B = 1 + b and D = sqrt(A B - k²). Then
@@ -177,7 +177,7 @@ class Sin(AbstractLayer):
 
 
 class Cos(AbstractLayer):
-    """The activation cos(alpha u) with alpha = `frequency`. This is `Sin` with phase pi / 2."""
+    """The activation cos(alpha u) with alpha = `frequency`. The activation equals `Sin` with phase pi / 2."""
 
     frequency: float = 1.0
 

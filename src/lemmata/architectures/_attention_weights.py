@@ -1,4 +1,4 @@
-"""Averages over the random attention weights of two inputs x and y. They give the kernels of `Attention`.
+"""Averages over the random attention weights of two inputs x and y. These averages give the kernels of `Attention`.
 
 The averages have closed forms, except for softmax of Gaussian logits. For these logits, they are Monte Carlo estimates.
 """

@@ -122,8 +122,8 @@ class Gabor(AbstractLayer):
 
         E[phi phi] = g sinh q,    E[phi' phi'] = g [(4q + 2q (A + B) / D) sinh q + ((A B + 4 nngp²) / D²) cosh q].
 
-    These are the Gaussian integral of exp(-u² - v²) [cos(u - v) - cos(u + v)] / 2, and its derivative in nngp. The
-    number q satisfies |q| <= 1/2.
+    The two formulas are the Gaussian integral of exp(-u² - v²) [cos(u - v) - cos(u + v)] / 2, and its derivative in
+    nngp. The number q satisfies |q| <= 1/2.
     """
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:

@@ -162,7 +162,7 @@ def is_homogeneous(network: AbstractLayer) -> bool:
 def homogeneous_profile(steps: Steps, fan_in: int, theta: Angles) -> tuple[Angles, Angles]:
     """Return both kernels of inputs of variance |x|²/d = 1 at angles theta.
 
-    This is the recursion of `push`, expressed by the angle.
+    The computation is the recursion of `push`, expressed by the angle.
 
     A state stores the correlation, which determines a small angle theta only up to eps / theta. In this recursion,
     every angle is exact up to a few rounding errors.

@@ -49,7 +49,7 @@ class AbstractLayer(eqx.Module):
     ) -> tuple[Float[Array, "*sites_out fan_out"], Bool[Array, "*sites_out"] | None]:
         """Apply the layer to one field. The mask is False at empty positions. Return the outputs and their mask.
 
-        By default, this method calls `apply`. This is correct for layers that act on each position separately.
+        By default, this method calls `apply`. This default is correct for layers that act on each position separately.
         """
         return self.apply(params, x), mask
 

@@ -49,11 +49,11 @@ class Elementwise(AbstractLayer):
     resulting kernel is positive semidefinite by construction.
 
     For analytic functions that vary on a scale of about 1 around 0, the mean E[fn(u) fn(v)] has an error below 1e-10 of
-    sqrt(E[fn(u)²] E[fn(v)²]), and about 1e-6 in float32. The same holds for the derivative in place of `fn`. These
-    bounds hold at standard deviations from 0 to 1000 and at every correlation. Examples are tanh, sigmoid, softplus,
-    SiLU, GELU, Mish, arctan and Gaussians. Functions that only bend at 0, such as ReLU, have errors below 1e-6. For
-    `jax.numpy.sin`, `jax.numpy.cos`, `jax.scipy.special.erf` and `jax.nn.relu`, the closed forms of `Sin`, `Cos`, `Erf`
-    and `Relu` are used.
+    sqrt(E[fn(u)²] E[fn(v)²]), and about 1e-6 in float32. The errors are as small for the derivative in place of `fn`.
+    These bounds hold at standard deviations from 0 to 1000 and at every correlation. Examples are tanh, sigmoid,
+    softplus, SiLU, GELU, Mish, arctan and Gaussians. Functions that only bend at 0, such as ReLU, have errors below
+    1e-6. For `jax.numpy.sin`, `jax.numpy.cos`, `jax.scipy.special.erf` and `jax.nn.relu`, the closed forms of `Sin`,
+    `Cos`, `Erf` and `Relu` are used.
 
     Args:
         fn: a function of one real number, written in JAX and differentiable almost everywhere.

@@ -220,7 +220,10 @@ def _with_variances(side: State) -> State:
 
 
 def versine_of(state: State) -> Float[Array, "..."]:
-    """Return 1 - |correlation|, as the state stores it or computed from its covariances. It is 1 if a variance is 0."""
+    """Return 1 - |correlation|, as the state stores it or computed from its covariances.
+
+    The result is 1 if a variance is 0.
+    """
     if state.versine is not None:
         return state.versine
     scale = safe_sqrt(state.xx) * safe_sqrt(state.yy)  # the product of two variances may leave the range of the type

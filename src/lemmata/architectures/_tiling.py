@@ -85,7 +85,10 @@ def _diagonal_of_fields(entries: NetworkEntries, x: Array) -> Array:
 
 
 def field_tile(network: AbstractLayer, sites: tuple[int, ...]) -> int:
-    """Return the number of rows of a square tile of pairs of fields. It is at least 8 if 4 rows fit into the cache."""
+    """Return the number of rows of a square tile of pairs of fields.
+
+    The number is at least 8 if 4 rows fit into the cache.
+    """
     positions = math.prod(sites) ** (2 if network.needs_pairs(False) else 1)
     side = math.isqrt(_FIELD_TILE // positions)
     return max(1, min(8, 2 * side) if side < 8 else side // 8 * 8)

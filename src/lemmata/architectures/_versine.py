@@ -35,7 +35,8 @@ def input_versines(
 ) -> Float[Array, "n m"]:
     """Return the versine 1 - |cos| of the angle between points, or 1 if a point is 0.
 
-    A small value loses digits, and is computed again as |x/|x| -+ y/|y||² / 2. This is called the repair.
+    A small value loses digits, and is computed again as |x/|x| -+ y/|y||² / 2. This second computation is called the
+    repair.
 
     Args:
         x: points, one in each row.

@@ -13,8 +13,8 @@ def started(process: Any) -> Any:
     """Start a process of `multiprocessing` and return it. This process imports no file of the current folder.
 
     `multiprocessing` starts the Python of this process with `-c`. By default, the new Python would search for modules
-    in the current folder before the standard library. It would then run a file such as `signal.py` in that folder
-    instead of the standard module.
+    in the current folder before the standard library. The new Python would then run a file such as `signal.py` in that
+    folder instead of the standard module.
 
     Args:
         process: a process that was not started yet.

@@ -15,7 +15,8 @@ from lemmata.limits import limits
 def available_bytes() -> int:
     """Return the bytes of memory that this process can still use.
 
-    It is the least of the free memory of the machine and of what the limits of control groups and of the process leave.
+    The result is the least of three numbers: the free memory of the machine, and what the limits of control groups and
+    of the process leave.
 
     The free memory of the machine includes caches that the system can release, but not swap.
     """

@@ -132,7 +132,8 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X):
         """The outputs (m, k) for k > 2 classes.
 
-        For two classes, the result is the difference (m,) of the two outputs. It is positive for the second class.
+        For two classes, the result is the difference (m,) of the two outputs. A positive difference means the second
+        class.
         """
         outputs = self._outputs(X)
         return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs

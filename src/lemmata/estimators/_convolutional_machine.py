@@ -143,7 +143,8 @@ class ConvolutionalDeepKernelMachineClassifier(AbstractClassifier):
     def decision_function(self, X):
         """The posterior means (m, k) for k > 2 classes.
 
-        For two classes, the result is the difference (m,) of the two means. It is positive for the second class.
+        For two classes, the result is the difference (m,) of the two means. A positive difference means the second
+        class.
         """
         check_is_fitted(self)
         images = self._images(points_of(self, X))

@@ -43,7 +43,7 @@ def beyond_the_time(
 
     The time explains the residual exp(-a t) in each eigenvector whose eigenvalue a is above the rounding error. If the
     time is so long that these residuals are at most `MISSED`, and 1 / t is below the rounding error, the exact fit
-    counts as interpolation. It then misses the parts of the targets along the other eigenvectors.
+    counts as interpolation. The exact fit then misses the parts of the targets along the other eigenvectors.
 
     Args:
         spectrum: the eigensystem of the Gram matrix.

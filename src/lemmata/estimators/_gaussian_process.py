@@ -61,8 +61,8 @@ class NNGPRegressor(AbstractRegressor):
         jitter_: the number that was added to the Gram matrix's diagonal for numerical stability, besides the noise. On
             centres, it is added to the diagonal of the centres' Gram matrix.
         offset_: the mean of the targets, a number or (k,).
-        target_scale_: the number by which centred targets are divided, a number or (k,). It is 1 for a column that is
-            constant up to rounding.
+        target_scale_: the number by which centred targets are divided, a number or (k,). A column that is constant up
+            to rounding is divided by 1.
 
     Example:
         >>> import numpy as np
@@ -106,8 +106,8 @@ class NNGPRegressor(AbstractRegressor):
             ApproximationWarning: for a fit on centres with centres = "auto".
             ContradictionWarning: for equal inputs with different targets, if noise = 0.
             InterpolationWarning: if the fit misses a row by more than a thousandth of the targets' root mean square
-                although noise = 0, or the noise is so small that the exact fit interpolates, too. This happens if the
-                Gram matrix is singular up to rounding, or if there are fewer centres than rows.
+                although noise = 0, or the noise is so small that the exact fit interpolates, too. The fit misses rows
+                if the Gram matrix is singular up to rounding, or if there are fewer centres than rows.
         """
         rows = training_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True)
         count = centres_for(self.centres, len(rows.points))
@@ -174,7 +174,7 @@ class NNGPRegressor(AbstractRegressor):
     def predict(self, X, return_std=False):
         """The posterior mean (m,) or (m, k) at the inputs X (m, d); with `return_std`, also the standard deviation.
 
-        The standard deviation has the shape of the mean. It is the standard deviation of the function, without the
+        The standard deviation has the shape of the mean. This standard deviation is that of the function, without the
         noise. The columns of the standard deviation differ only by the scale of the targets. On centres, mean and
         deviation are those of the variational posterior (see the class).
         """

@@ -87,8 +87,8 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             ApproximationWarning: for a fit on centres with centres = "auto".
             ContradictionWarning: for equal inputs with different targets, if ridge = 0 or time = inf.
             InterpolationWarning: if the fit misses a row by more than a thousandth of the targets' root mean square
-                although ridge = 0, time = inf, or a ridge or time so extreme that the exact fit interpolates, too.
-                This happens if the Gram matrix is singular up to rounding, or if there are fewer centres than rows.
+                although ridge = 0, time = inf, or a ridge or time so extreme that the exact fit interpolates, too. The
+                fit misses rows if the Gram matrix is singular up to rounding, or if there are fewer centres than rows.
         """
         self._fit(X, y, sample_weight)
         return self
@@ -256,8 +256,8 @@ class KernelRegressor(KernelParametersMixin, AbstractKernelRegressor):
         offset_: the mean of the targets.
         centres_: the number of centres; None if the fit is exact.
         price_: the smallest and the largest estimate of the share of the squared error that the exact fit would save.
-            It is (0, 0) if the fit is exact. The estimates come from leave-one-out errors on 2,000 rows with a quarter,
-            a half and all of the centres.
+            Both are 0 if the fit is exact. The estimates come from leave-one-out errors on 2,000 rows with a quarter, a
+            half and all of the centres.
 
     Example:
         >>> import numpy as np
@@ -283,15 +283,15 @@ class KernelRegressor(KernelParametersMixin, AbstractKernelRegressor):
 
 
 class TangentKernelRegressor(AbstractKernelRegressor):
-    """An infinitely wide network trained by gradient flow on squared loss. This is regression with its tangent kernel.
+    """An infinitely wide network trained by gradient flow on squared loss: regression with its tangent kernel.
 
     With `time`, the network is trained for that time. The outputs, averaged over initial draws, start at the mean of
     the targets. Infinity means training to the end, which interpolates. Without `time`, predictions are those of kernel
     ridge regression, which is training with the penalty ridge |w - w_0|² for weights w that start at w_0.
 
-    With a network of your own, the inputs X of all methods may have any form that the network reads. They may be
-    fields (n, *sites, channels). For `OnGraphs` (for example `graph_network(depth)`), they may be a list of graphs of
-    any sizes, in the forms that `graph_points` accepts.
+    With a network of your own, the inputs X of all methods may have any form that the network reads. For example, the
+    inputs may be fields (n, *sites, channels). For `OnGraphs` (for example `graph_network(depth)`), they may be a list
+    of graphs of any sizes, in the forms that `graph_points` accepts.
 
     Args:
         network: a layer of `lemmata.architectures`; None means three hidden ReLU layers with biases of standard

@@ -55,8 +55,8 @@ class Rows(NamedTuple):
     def merged(self) -> "Rows":
         """The rows, with equal inputs and targets merged into one row of summed weight, in order.
 
-        This does not change least squares. In leave-one-out errors, a row that occurs twice is left out as one row of
-        weight 2.
+        Merging rows does not change least squares. In leave-one-out errors, a row that occurs twice is left out as one
+        row of weight 2.
         """
         axis = 0 if self.targets.ndim > 1 else None  # NumPy below 2.3 takes no strings along an axis
         _, target = np.unique(self.targets, axis=axis, return_inverse=True)
@@ -128,7 +128,7 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
 
 
 def points_of(estimator: Any, X: Any) -> Float[np.ndarray, "m *d"]:
-    """The inputs (m, d) of a prediction. They are refused for the same reasons as the inputs of the fit."""
+    """The inputs (m, d) of a prediction. Such inputs are refused for the same reasons as the inputs of the fit."""
     network = getattr(estimator, "network", None)
     X = _plain(as_points(network, X))
     with refusing_in_one_line():

@@ -53,7 +53,8 @@ class SoftmaxRegressor(AbstractRegressor):
             None. If `time` is None, the time is 1 / ridge, for the ridge of smallest leave-one-out error in kernel
             ridge regression. Ridge r and time 1/r have similar effects on the targets' component in an eigenvector of K
             with eigenvalue a. The ridge multiplies it by a/(a + r), and the time by 1 - exp(-a/r). The default time is
-            between 0.1 and 10,000, divided by the largest eigenvalue of K. It is the same for every width.
+            between 0.1 and 10,000, divided by the largest eigenvalue of K. The default time is the same for every
+            width.
         normalise: True divides inputs by the largest norm of a training row. False refuses rows of norm above 1. None
             divides if a norm is above 1, with a warning.
         random_state: seed, `numpy.random.RandomState` or None, for the network's initialisation.

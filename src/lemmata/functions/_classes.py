@@ -1,8 +1,8 @@
 """Classes of functions with a bounded Fourier spectrum, their Barron parameters, and draws from them.
 
 The theory (Barron, 1993; li2025incontext) measures a class by one number, its Barron parameter C_F = sup |f(0)| +
-integral of |omega| F_sup(omega). The theory assumes functions on the unit ball with a Fourier representation. It does
-not say how to choose a class.
+integral of |omega| F_sup(omega). The theory assumes functions on the unit ball with a Fourier representation. The
+theory does not say how to choose a class.
 
 A function of a class is f(x) = f(0) + integral of (cos(<omega, x> + theta(omega)) - cos(theta(omega))) |F_f(omega)|.
 Here F_f = ratio(omega) F_sup(omega) has the phase theta, and |ratio| <= 1. The bound F_sup of the spectrum defines the

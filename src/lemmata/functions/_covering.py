@@ -4,8 +4,8 @@ Here, f is a function of a class, x is a point of the unit ball, and C_F is the 
 are covered in the supremum norm. Theorem and Lemma numbers are those of li2025incontext.
 
 The cover of pairs (f, x) in Theorem 1 (li2025incontext, definition 23) only covers the values f(x), and its size is the
-same for any class. However, the proof of Lemma 1 approximates one function at all x. This needs the product of a cover
-of the class and a cover of the ball. So `required_features` counts the elements of this product.
+same for any class. However, the proof of Lemma 1 approximates one function at all x. An approximation at all x needs
+the product of a cover of the class and a cover of the ball. So `required_features` counts the elements of this product.
 """
 
 import math

@@ -54,7 +54,7 @@ class SobolevBall(eqx.Module):
     dimension: int = eqx.field(static=True)
 
     def eigenvalues(self, count: int) -> Float[Array, " count"]:
-        """The largest values of (1 + |k|²)^(-s), descending. They are the squared semi-axes of the ball in L2."""
+        """The largest values of (1 + |k|²)^(-s), descending. These are the squared semi-axes of the ball in L2."""
         return (1.0 + jnp.asarray(lattice_norms(self.dimension, count))) ** -self.smoothness
 
     def width(self, n: int) -> Float[Array, ""]:

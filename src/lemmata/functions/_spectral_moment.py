@@ -131,12 +131,12 @@ def moment_from_grid(values: Float[Array | np.ndarray, "..."], side: float) -> S
 
     First, the mean of f over 1 < |x| < side is subtracted from f. The difference is multiplied by a smooth function of
     |x|, which is 1 on the ball and 0 beyond `side`. The coefficients of the periodic result, c_k = mean of f exp(-i
-    <omega_k, x>), give sum |omega_k| |c_k|. This sum is the Barron parameter of the extension, and the result. It is
-    exact if the product is band-limited, and never below the smallest parameter of all extensions of f from the ball.
-    It can be far above this smallest parameter, if a wider margin or another extension has a smaller parameter. The
-    result can also be below the parameter of f itself on the whole space. `truncation` is the difference from the
-    result for every second grid value, plus the part of the sum at frequencies beyond the grid, extrapolated from the
-    last octaves. Noise in the values counts as roughness of f.
+    <omega_k, x>), give sum |omega_k| |c_k|. This sum is the Barron parameter of the extension, and the result. The
+    result is exact if the product is band-limited, and never below the smallest parameter of all extensions of f from
+    the ball. The result can be far above this smallest parameter, if a wider margin or another extension has a smaller
+    parameter. The result can also be below the parameter of f itself on the whole space. `truncation` is the difference
+    from the result for every second grid value, plus the part of the sum at frequencies beyond the grid, extrapolated
+    from the last octaves. Noise in the values counts as roughness of f.
 
     Args:
         values: f on the product grid with m values in each dimension, where m is a multiple of 4.
@@ -203,8 +203,9 @@ def moment_from_samples(
 
     The fit sum_i alpha_i exp(-|x - x_i|²/(2 width²)) has the moment E |omega| |sum_i alpha_i exp(-i <omega, x_i>)|,
     where omega is normal with standard deviation 1/width. `truncation` is the difference from the moment of a fit to
-    every second value. It shows whether there are enough values. `truncation` does not show features of f that a fit of
-    this width cannot represent. If the ridge is smaller than the noise, the estimate grows with the noise.
+    every second value. This difference shows whether there are enough values. `truncation` does not show features of f
+    that a fit of this width cannot represent. If the ridge is smaller than the noise, the estimate grows with the
+    noise.
 
     Args:
         x: the points, one per row.

@@ -30,8 +30,8 @@ class AbstractKernel(eqx.Module):
     """A symmetric positive semidefinite function K(x, x') of two points.
 
     A subclass defines `__call__` for two single points. The methods `cross` and `diagonal` apply `__call__` under
-    `vmap`. This is usually fast, because `vmap` replaces inner products by matrix products. If it is slow, override
-    `cross` or `diagonal`. The property tests in `tests/laws` compare the override with `__call__`.
+    `vmap`. These methods are usually fast, because `vmap` replaces inner products by matrix products. If it is slow,
+    override `cross` or `diagonal`. The property tests in `tests/laws` compare the override with `__call__`.
 
     Kernels form an algebra: `k1 + k2`, `k1 * k2`, `2.0 * k` and `k ** 2` are kernels again.
 
@@ -251,8 +251,8 @@ def _as_pytree(transform: Callable[..., Any]) -> Callable[..., Any]:
 class Compose(AbstractKernel):
     """K(x, y) = kernel(transform(x), transform(y)): map the inputs, then apply a kernel.
 
-    `transform` maps one point of shape (d,) to one point of shape (e,). It may be an `equinox.Module` with learnable
-    arrays, or any function that JAX can trace.
+    `transform` maps one point of shape (d,) to one point of shape (e,). This map may be an `equinox.Module` with
+    learnable arrays, or any function that JAX can trace.
 
     >>> import jax.numpy as jnp
     >>> from lemmata.kernels import Compose, Linear

@@ -38,8 +38,8 @@ def gram_on_disk(
     and above the diagonal are computed, and the other tiles are their transposes. A tile counts as finished only when
     it is completely written. If a run was interrupted or killed, the same call computes only the missing tiles. If the
     folder contains the matrix of another kernel or of other points, an error is raised. To detect such a folder, the
-    function compares the stored digest with the digest of the points and the kernel. It also computes the first
-    finished tile again and compares the values. For the other finished tiles, only the file size is checked. This
+    function compares the stored digest with the digest of the points and the kernel. The function also computes the
+    first finished tile again and compares the values. For the other finished tiles, only the file size is checked. This
     function needs zarr, which the extra `disk` of the package installs.
 
     With an `executor`, its workers compute the tiles and write each tile into its own chunks. If a worker dies, its
@@ -63,7 +63,7 @@ def gram_on_disk(
 
     Raises:
         DataError: if the folder contains other files, a damaged array (the message names the tile) or the matrix of
-            another problem. It is also raised if the disk is full, or if the folder is not writable.
+            another problem. This error is also raised if the disk is full, or if the folder is not writable.
         MemoryPlanError: if a tile does not fit into memory or the matrix onto the disk; the message states the plan.
         SettingError: if zarr is not installed or the executor has another type, and for the same reasons as `gram`.
         SolverError: if the executor died or a worker did not answer; the message names the tile. Finished tiles are

@@ -58,9 +58,10 @@ def gram(
             each pair.
         DataError: for points in float16 or complex numbers, and for a number that is not finite; the message names its
             row.
-        SettingError: if both block and working set are given, or one of them is not a whole number above 0. It is also
-            raised if the kernel is not a kernel of lemmata, or an entry is not finite. It is also raised if K(x, y) and
-            K(y, x) differ by more than rounding. With tiles, only the diagonal tiles are checked for symmetry.
+        SettingError: if both block and working set are given, or one of them is not a whole number above 0. This error
+            is also raised if the kernel is not a kernel of lemmata, or an entry is not finite. This error is also
+            raised if K(x, y) and K(y, x) differ by more than rounding. With tiles, only the diagonal tiles are checked
+            for symmetry.
         MemoryPlanError: if the matrix does not fit; the message states the plan.
 
     Example:

@@ -45,10 +45,10 @@ class OddEvenKernel(AbstractKernel):
             None means all coordinates.
 
     Raises:
-        SettingError: if a length scale is known and not positive, or if the weight is known and negative. It is also
-            raised if an index in `parities` is not a whole number of at least 0, or appears twice. It is also raised if
-            the points lack a coordinate in `parities`, or if their number of coordinates differs from the number of
-            length scales.
+        SettingError: if a length scale is known and not positive, or if the weight is known and negative. This error is
+            also raised if an index in `parities` is not a whole number of at least 0, or appears twice. This error is
+            also raised if the points lack a coordinate in `parities`, or if their number of coordinates differs from
+            the number of length scales.
 
     Reference: tang2024charge.
     """

@@ -44,9 +44,9 @@ class GramPlan:
         itemsize: bytes of an entry.
         symmetric: whether tiles below the diagonal are copies of those above it.
         block: rows and columns of a tile.
-        working_bytes: peak memory besides the points and the output. It is three times the memory of one tile, its
-            copy, its points and the compiled kernel's intermediate results. The factor is three because freed memory is
-            not returned at once.
+        working_bytes: peak memory besides the points and the output. The peak is three times the memory of one tile,
+            its copy, its points and the compiled kernel's intermediate results. The factor is three because freed
+            memory is not returned at once.
     """
 
     rows: int
@@ -122,8 +122,8 @@ def gram_plan(
         working_set: bytes that the work may take besides points and output; `None` means 256 MiB.
 
     Raises:
-        SettingError: if both block and working set are given, or one of them is not a whole number above 0. It is also
-            raised if the kernel is not a kernel of lemmata.
+        SettingError: if both block and working set are given, or one of them is not a whole number above 0. This error
+            is also raised if the kernel is not a kernel of lemmata.
         MemoryPlanError: if not even a tile of one entry fits in the working set.
         ShapeError, DataError: for the same reasons as `gram`.
 

@@ -173,8 +173,9 @@ class Matern(_Stationary):
         lengthscale: a positive number in the units of the points, or an array with one number for each column.
 
     Raises:
-        SettingError: if nu is not a finite number above 0, or is traced by JAX. It is also raised if a lengthscale is
-            known and not positive, or if an array does not have one number for each column of the points.
+        SettingError: if nu is not a finite number above 0, or is traced by JAX. This error is also raised if a
+            lengthscale is known and not positive, or if an array does not have one number for each column of the
+            points.
 
     Reference: Rasmussen & Williams 2006, equation 4.14.
     """

@@ -2,13 +2,14 @@
 
 The theory of Li et al. (key li2025incontext) is about a transformer whose weights are given by formulas, not trained.
 Its input is a prompt: examples (x, y) and a query, whose y it predicts. The residual stream has one column for each of
-these tokens. It has D = d + 2n + 7 rows, for inputs x of d columns and n features of x. The first layer computes n
-features of every token (Attn0, FF0). Then two layers alternate: one takes a proximal gradient step on the Lasso (Attn1,
-FF1), and the next one predicts (Attn2, FF2). Attn and FF are the attention and the feed-forward part of a layer. The
-theory does not say whether training would find such weights. The computation leaves out entries that stay zero.
+these tokens. The residual stream has D = d + 2n + 7 rows, for inputs x of d columns and n features of x. The first
+layer computes n features of every token (Attn0, FF0). Then two layers alternate: one takes a proximal gradient step on
+the Lasso (Attn1, FF1), and the next one predicts (Attn2, FF2). Attn and FF are the attention and the feed-forward part
+of a layer. The theory does not say whether training would find such weights. The computation leaves out entries that
+stay zero.
 
-These are the rows of the residual stream, in order: x and a one (d+1), y, w (1 for examples, 0 for the query), the
-features phi and a constant feature (n+1), the Lasso's coefficients rho (n+1), the penalty lambda, the prediction. The
+The rows of the residual stream are, in order: x and a one (d+1), y, w (1 for examples, 0 for the query), the features
+phi and a constant feature (n+1), the Lasso's coefficients rho (n+1), the penalty lambda, the prediction. The
 accelerated transformer (FISTA) has n+1 more rows, called `last`, after rho. Then rho is the point at which the next
 gradient is computed, and `last` is the last iterate of the coefficients.
 """
@@ -51,7 +52,7 @@ class InContextTransformer(eqx.Module):
         features: the n features that FF0 computes, and a constant feature.
         penalty: the penalty lambda of the Lasso.
         step: the step size eta.
-        temperature: the temperature tau of all attention layers. It is large, so that logistic functions are nearly
+        temperature: the temperature tau of all attention layers. A large temperature makes logistic functions nearly
             linear.
         layers: the number L of layers, which is odd.
         examples: the number N of examples in a prompt, on which the weights of Attn2 depend.
@@ -99,7 +100,7 @@ class InContextTransformer(eqx.Module):
         return self.rows["prediction"].stop
 
     def momenta(self) -> Float[Array, " t"]:
-        """The momentum beta_t of each step. It is 0 in the last step, and in every step without acceleration."""
+        """The momentum beta_t of each step. beta_t is 0 in the last step, and in every step without acceleration."""
         beta = momentum(self.iterations) if self.accelerated else jnp.zeros(self.iterations)
         return beta.at[-1:].set(0.0).astype(self.step.dtype)
 

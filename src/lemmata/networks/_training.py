@@ -18,8 +18,8 @@ class Trajectory(eqx.Module):
     """The outputs along gradient descent, and the last parameters.
 
     Attributes:
-        times: learning_rate times the number of steps before each record. This is the time t of df/dt = -Theta (f - y),
-            where Theta is the tangent kernel.
+        times: learning_rate times the number of steps before each record. This product is the time t of df/dt = -Theta
+            (f - y), where Theta is the tangent kernel.
         train: the outputs on the training points at those times.
         test: the outputs on the test points at those times, if there are any.
         params: the parameters after the last step.

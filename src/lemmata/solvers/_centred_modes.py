@@ -38,7 +38,8 @@ class Modes:
 
     Attributes:
         basis: the matrix G (p, q) with psi(x) = G^T K(z, x).
-        eigenvalues: the eigenvalues a (q,), ascending and at least 0. They are the diagonal of sum_i psi_i psi_i^T.
+        eigenvalues: the eigenvalues a (q,), ascending and at least 0. The eigenvalues are the diagonal of sum_i psi_i
+            psi_i^T.
         moments: the sums c = sum_i psi_i y_i (q, k) over all rows i, with the targets y_i.
         features: the features psi (m, q) of the m rows that were set aside for leave-one-out errors.
     """

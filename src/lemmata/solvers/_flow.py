@@ -18,8 +18,8 @@ def gradient_flow(
 ) -> Trajectory:
     """Return the predictions of kernel gradient flow df/dt = -K (f - y) from f(0) = 0.
 
-    On the training points, f(t) = (I - exp(-K t)) y. At other points, f(t) = K_cross K^-1 (I - exp(-K t)) y. Both are
-    computed from the eigensystem of K. An eigenvalue a contributes the factor (1 - exp(-a t)) / a, whose limit t is
+    On the training points, f(t) = (I - exp(-K t)) y. At other points, f(t) = K_cross K^-1 (I - exp(-K t)) y. All values
+    are computed from the eigensystem of K. An eigenvalue a contributes the factor (1 - exp(-a t)) / a, whose limit t is
     used at a = 0. The loss is 1/2 sum |f - y|² (a sum over rows, not a mean). time = inf gives the minimum-norm
     interpolant. Eigenvectors whose eigenvalue cannot be distinguished from zero contribute as long as t times the
     rounding error is at most 1. At larger times, their contribution is unknown and is left out, as at inf.
@@ -56,9 +56,9 @@ def gradient_descent(
 ) -> Trajectory:
     """Return the predictions after gradient descent f_{s+1} = f_s - learning_rate K (f_s - y) from f_0 = 0.
 
-    These are steps on the loss 1/2 sum |f - y|². On the training points, f_s = (I - (I - learning_rate K)^s) y. The
-    method converges if learning_rate < 2 / a_1, where a_1 is the largest eigenvalue of K. For a larger rate, the result
-    grows without bound with the number of steps, as gradient descent does.
+    Each step is gradient descent on the loss 1/2 sum |f - y|². On the training points, f_s = (I - (I - learning_rate
+    K)^s) y. The method converges if learning_rate < 2 / a_1, where a_1 is the largest eigenvalue of K. For a larger
+    rate, the result grows without bound with the number of steps, as gradient descent does.
 
     Args:
         spectrum: the eigensystem of the training Gram matrix K.

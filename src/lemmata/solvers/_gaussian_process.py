@@ -76,8 +76,8 @@ def log_evidence(
 ) -> Float[Array, ""]:
     """Return the log marginal likelihood log p(y) for y ~ N(0, K + noise I), summed over the columns of y.
 
-    The value is -1/2 y^T (K + noise I)^-1 y - 1/2 log det(K + noise I) - n/2 log(2 pi), for n rows. It is NaN if K +
-    noise I is not positive definite. JAX can differentiate the function.
+    The value is -1/2 y^T (K + noise I)^-1 y - 1/2 log det(K + noise I) - n/2 log(2 pi), for n rows. The value is NaN if
+    K + noise I is not positive definite. JAX can differentiate the function.
 
     Args:
         K: the Gram matrix of the points, the prior covariance of the values without noise.

@@ -259,8 +259,8 @@ class PolyharmonicSpline(eqx.Module):
             / unit), which differs from r² ln r by a term that the affine part absorbs.
         centre: the mean of the points.
         unit: the largest distance of a point from the centre.
-        scale: the power of 2 by which `kriging` divides all points. It is 1, except for points so large or so near to
-            each other that powers of their distances overflow or underflow.
+        scale: the power of 2 by which `kriging` divides all points. This power is 1, except for points so large or so
+            near to each other that powers of their distances overflow or underflow.
     """
 
     points: Float[Array, "n d"]

@@ -46,8 +46,8 @@ class Spectrum(eqx.Module):
 def spectrum(matrix: Float[Array, "rows columns"] | Float[np.ndarray, "rows columns"]) -> Spectrum:
     """The eigensystem of a symmetric positive semidefinite matrix, largest eigenvalue first.
 
-    Eigenvalues in [-floor, 0) with floor = 16 n eps a_1 are rounding errors. They are set to zero and counted in
-    `clipped`.
+    Eigenvalues in [-floor, 0) with floor = 16 n eps a_1 are rounding errors. Such eigenvalues are set to zero and
+    counted in `clipped`.
 
     Args:
         matrix: a Gram matrix.

@@ -72,7 +72,7 @@ def deterministic_equivalent(
     Args:
         spectrum: the eigensystem of the Gram matrix A of all N rows.
         y: targets, one row for each point.
-        sizes: numbers n of training rows, 1 <= n <= N. They need not be whole.
+        sizes: numbers n of training rows, 1 <= n <= N. These numbers need not be whole.
         ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0.
 
     Raises:

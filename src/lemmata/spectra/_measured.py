@@ -52,10 +52,10 @@ def measured_curve(
     `learning_curve` spends less on a whole curve than the eigensystem costs, but this function spends up to 2e8
     operations on each size. The error at a size is a mean over random splits that use all rows about equally often
     (balanced splits). Each split is solved exactly from the Gram matrix A = U diag(a) U^T. The measurement is also
-    right for outlying, clustered or repeated rows. It is right without a ridge at n equal to the rank, too, where the
-    deterministic equivalent is infinite. At n = N, where no row is left out, the error is the leave-one-out error. Up
-    to 24 sizes are measured, each rounded to a whole number. At other sizes, the correction ln(measured / equivalent)
-    is interpolated linearly in ln n.
+    right for outlying, clustered or repeated rows. The measurement is right without a ridge at n equal to the rank,
+    too, where the deterministic equivalent is infinite. At n = N, where no row is left out, the error is the
+    leave-one-out error. Up to 24 sizes are measured, each rounded to a whole number. At other sizes, the correction
+    ln(measured / equivalent) is interpolated linearly in ln n.
 
     The interval is error * exp(-+ w), nominally at 95 %. Let s be the standard deviation of the errors of the B splits,
     divided by their mean. The width is w = t s v. Here t is the 97.5 % point of Student's distribution with B - 1
@@ -71,7 +71,7 @@ def measured_curve(
         spectrum: the eigensystem of the Gram matrix A of all N rows.
         y: targets, one row for each point.
         sizes: numbers n of training rows, 1 <= n <= N; at least 2 with an intercept.
-        ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0. It is one number, or one
+        ridge: the ridge on the diagonal of the Gram matrix of the training rows, at least 0. Pass one number, or one
             for each size.
         intercept: whether an unpenalised constant is learned with the kernel. If so, each training part is centred
             separately. The equivalent is then computed for contrasts of rows (weighted sums of rows with weights of sum

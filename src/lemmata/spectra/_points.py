@@ -34,14 +34,14 @@ class LearningCurve(eqx.Module):
         error: the held-out squared error, summed over outputs, and averaged over held-out rows and splits.
         standard_error: the standard error of `error`, from the spread over splits; 0 if every split was solved, NaN
             without solves.
-        solves: the number of direct solves at each size. It is 0 if the correction is interpolated, or if nothing was
-            solved.
-        correction: ln(error / the deterministic equivalent). It shows how far the rows violate an assumption of the
-            equivalent: that a random subset of rows is free of the eigenbasis, in the sense of free probability. If the
-            absolute value of the correction is above ln 2, do not trust other results of the equivalent (extrapolation,
-            mu, learnability).
-        lower: the lower end of the interval for the error. It is NaN if nothing was solved, because then the error of
-            the formula is unknown.
+        solves: the number of direct solves at each size. This number is 0 if the correction is interpolated, or if
+            nothing was solved.
+        correction: ln(error / the deterministic equivalent). The correction shows how far the rows violate an
+            assumption of the equivalent: that a random subset of rows is free of the eigenbasis, in the sense of free
+            probability. If the absolute value of the correction is above ln 2, do not trust other results of the
+            equivalent (extrapolation, mu, learnability).
+        lower: the lower end of the interval for the error. The end is NaN if nothing was solved, because then the error
+            of the formula is unknown.
         upper: the upper end of this interval.
         equivalent: the deterministic equivalent, without the correction.
     """

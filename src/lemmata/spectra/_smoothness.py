@@ -89,7 +89,7 @@ def smoothness(
             treats beta as known.
         truncation: the last index of the fit; None means n/2 (100 if the floor is not removed).
         remove_floor: whether to remove the floor. False fits log p_i against log i over i <= truncation, and keeps the
-            floor. This is the plain truncation method, which is biased under noise.
+            floor. The second fit is the plain truncation method, which is biased under noise.
 
     Raises:
         ShapeError: if y has another number of rows, or more than one column, or there are fewer than 24 rows.

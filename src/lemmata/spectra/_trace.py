@@ -29,8 +29,8 @@ class TraceEstimate:
 
     Args:
         value: the estimate of the trace, which is unbiased.
-        standard_error: the standard error of the estimate, from the spread of the single estimates that it averages. It
-            is 0 if the trace was computed exactly.
+        standard_error: the standard error of the estimate, from the spread of the single estimates that it averages.
+            The standard error is 0 if the trace was computed exactly.
         products: the number of products that were computed.
         probes: the number of random vectors.
         dimension: the dimension of the vectors.

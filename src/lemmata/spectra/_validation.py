@@ -15,7 +15,7 @@ from ._eigensystem import Spectrum, check_ridge
 def gcv(spectrum: Spectrum, y: Float[Array, "n *k"], ridge: float | Float[Array, ""]) -> Float[Array, ""]:
     """Generalised cross-validation, n |(A + ridge)^-1 y|² / [tr (A + ridge)^-1]² (Golub, Heath and Wahba 1979).
 
-    This is a squared error, summed over outputs and averaged over n rows. With ridge = 0, the limit ridge -> 0 is
+    The result is a squared error, summed over outputs and averaged over n rows. With ridge = 0, the limit ridge -> 0 is
     used.
 
     Args:

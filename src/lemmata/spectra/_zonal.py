@@ -33,7 +33,7 @@ class SphereSpectrum(eqx.Module):
 
     @property
     def multiplicities(self) -> Float[Array, " K"]:
-        """The multiplicities N_k. They are exact whole numbers as long as float64 can store them."""
+        """The multiplicities N_k. These dimensions are exact whole numbers as long as float64 can store them."""
         counts = jnp.exp(self.log_multiplicities)
         return jnp.where(counts < 2.0**50, jnp.round(counts), counts)
 

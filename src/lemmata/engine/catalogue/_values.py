@@ -1,4 +1,7 @@
-"""Constant answers of claims, such as `trivial = 1.0`. They mean the same as methods that return these values."""
+"""Constant answers of claims, such as `trivial = 1.0`.
+
+Such attributes mean the same as methods that return these values.
+"""
 
 import ast
 import copy

@@ -1,8 +1,8 @@
 """Bounds and constructions. The statement holds or fails in each trial; a binomial test judges the failures.
 
-A trial compares a prediction (the bound) with a measurement on one random problem. Both are arrays; their entries are
-called components. The trivial value is the value that holds without any theory. A control is a false statement near the
-claim.
+A trial compares a prediction (the bound) with a measurement on one random problem. Prediction and measurement are
+arrays; their entries are called components. The trivial value is the value that holds without any theory. A control is
+a false statement near the claim.
 """
 
 import abc
@@ -32,7 +32,7 @@ class AbstractBound(Relation):
 
     With delta = 0, a single violation refutes the bound. Support then means that at most the share `resolution` of the
     population's problems violates the bound. With delta > 0, support means that the rate of violations is at most
-    delta. An infinite bound is never violated, which is no merit of the statement. So trials with an infinite bound
+    delta. An infinite bound is never violated, whether the statement is true or false. So trials with an infinite bound
     never count for support.
     """
 
@@ -42,7 +42,7 @@ class AbstractBound(Relation):
 
     @abc.abstractmethod
     def excess(self, predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
-        """The excess over the bound. It is negative or 0 if the bound holds."""
+        """The excess over the bound. The excess is negative or 0 if the bound holds."""
 
     @abc.abstractmethod
     def empty(self, predicted: np.ndarray) -> np.ndarray:
@@ -50,7 +50,7 @@ class AbstractBound(Relation):
 
     @property
     def aim(self) -> float:
-        """The statement is supported if the rate of violations is shown to be at most this number."""
+        """The largest rate of violations at which the statement is supported, if the trials show this rate."""
         return self.delta if self.delta > 0 else self.resolution
 
     def against(self, sample: Sample) -> np.ndarray:

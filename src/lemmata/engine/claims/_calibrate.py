@@ -34,8 +34,8 @@ class Calibration:
         repeats: the number of verifications.
         rate: the share of the verifications with the required result.
         limits: exact (Clopper-Pearson) limits of that share at confidence 1 - 2e-3.
-        least: the required share. It is 1 - level in general, 1 - 2 level for the coverage of two one-sided binomial
-            limits, and 0.95 for power.
+        least: the required share. The required share is 1 - level in general, 1 - 2 level for the coverage of two
+            one-sided binomial limits, and 0.95 for power.
         error: the reason why nothing was measured, if the family was lost with its worker; otherwise empty.
     """
 

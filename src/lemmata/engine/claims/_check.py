@@ -307,7 +307,10 @@ def _check_resolution(claim: Claim, verdict: Verdict, remedy: str) -> None:
 
 
 def _outcomes(claim: Claim, setting: dict, samples: int, seed: int) -> list[Outcome]:
-    """The first trials with a seed. For a traced claim, they run in the same compiled call as in a verification."""
+    """The first trials of a claim with a given seed.
+
+    For a traced claim, they run in the same compiled call as in a verification.
+    """
     if not claim.traced:
         return [trial(claim, setting, trial_key(claim, seed, number)) for number in range(samples)]
     run, size = compiled(claim, tuple(setting.items()), budget_of(claim))

@@ -1,4 +1,4 @@
-"""The parts of a claim, which a result of theory needs so that lemmata can test it."""
+"""The parts that a result of theory needs so that lemmata can test it as a claim."""
 
 import dataclasses
 import enum

@@ -1,7 +1,7 @@
 """Find the components that give no information in a trial, and count the trials that are left for a component.
 
-A component is an entry of a prediction and its measurement. It gives no information in a trial if rounding errors are
-too large. The count is for the component with the fewest trials left.
+A component is an entry of a prediction and its measurement. A component gives no information in a trial if rounding
+errors are too large. The count is for the component with the fewest trials left.
 """
 
 import dataclasses
@@ -16,9 +16,9 @@ _REACH = 0.01  # if the rounding error is at least this share of the distance to
 def silent_components(relation: Relation, sample: Sample, false: np.ndarray) -> np.ndarray | None:
     """Which of C components in T trials give no information, because their rounding errors are too large.
 
-    These are the components whose tolerance is at least a hundredth of the distance between prediction and control, or
-    of the value itself. If the control does not change a component, the tolerance is compared with the value alone.
-    The result has shape (T, C), or is None if the relation does not compare the numbers of a single trial.
+    The tolerance of such a component is at least a hundredth of the distance between prediction and control, or of the
+    value itself. If the control does not change a component, the tolerance is compared with the value alone. The result
+    has shape (T, C), or is None if the relation does not compare the numbers of a single trial.
     """
     if relation.against(sample) is None:
         return None
@@ -63,5 +63,8 @@ def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
 
 
 def asked(needed: int, said: int, trials: int) -> int | None:
-    """The number of trials to run so that `needed` give information, if `said` of `trials` did; None if none did."""
+    """Estimate how many trials to run so that `needed` of them give information.
+
+    So far, `said` of `trials` trials gave information. If none did, the result is None.
+    """
     return -(-needed * trials // said) if said else None

@@ -76,7 +76,7 @@ class Equal(Relation):
         return not self.against(sample).any()
 
     def budget(self, level: float) -> int | None:
-        """The number of trials, all equal, that shows that inequalities are at most as frequent as allowed.
+        """The number of trials without an inequality that shows that inequalities are at most as frequent as allowed.
 
         The allowed rate is `resolution`.
         """
@@ -166,7 +166,7 @@ class EqualInMean(Relation):
         return 1 if self.over == "problems" else 2
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Compare two intervals with the margin: the mean's, and that of the mean square of problems' own means."""
+        """Compare two intervals with the margin: of the mean, and of the mean square of the problems' own means."""
         differences = difference_of(sample, self.relative, self.replicates)
         shared, exact = level / self.replicates, sample.exact and self.over == "measurements"
         mean = judge_means(

@@ -1,4 +1,4 @@
-"""Evidence that can be extended: e-values, which stay valid for any continuation of a run.
+"""Compute e-values, which measure evidence and stay valid however a run is continued.
 
 An e-value of a statement is a random number whose mean is at most 1 if the statement is true. A product of e-values of
 independent sessions is again an e-value, whenever and for whatever reason the next session begins. By Ville's

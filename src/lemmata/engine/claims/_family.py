@@ -1,4 +1,4 @@
-"""The family of all claims, which share one error level: its size, and the number of trials that support needs."""
+"""Compute the size of the family of claims that share one error level, and the trials that support needs."""
 
 import functools
 import math

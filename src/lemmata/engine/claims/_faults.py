@@ -36,7 +36,8 @@ class Fault:
 def undefined_hypotheses(results: Outcome) -> Iterator[Fault]:
     """Hypotheses whose value or threshold is NaN, or whose value is infinite although the threshold is finite.
 
-    If a trial has fewer hypotheses than others, NaN stands in place of the missing hypotheses. This is not a fault.
+    If a trial has fewer hypotheses than others, NaN stands in place of the missing hypotheses. Such a NaN is not a
+    fault.
     """
     for hypothesis in results.hypotheses:
         if hypothesis.checkable:

@@ -92,7 +92,7 @@ def spread_over_problems(
 
 
 def slower_problems(judgement: Judgement, slower: np.ndarray, allowed: float, level: float) -> Judgement:
-    """The judgement of an upper bound on a rate, combined with the number of problems that are much slower than it."""
+    """The judgement of an upper bound on a rate, combined with the number of problems that are much slower."""
     count, trials = int(slower.sum()), len(slower)
     if not judgement.holds or not count or failure_limits(count, trials, level)[1] <= _SLOWER:
         return judgement
@@ -115,8 +115,8 @@ class Rate(AbstractLadder):
     `spread` of the exponent in root mean square. By default, `spread` is 2 (margin + resolution). For an upper bound,
     less than a third of the problems may be slower than the exponent by more than `spread`. The slope over the larger
     half of the sizes must not be shown to differ from the exponent by more than margin + resolution. This half has at
-    least three sizes if there are four or more. The same holds for the slope over all sizes except the last. The
-    constant C that fits the smaller sizes must not be shown to fail at the larger sizes.
+    least three sizes if there are four or more. The slope over all sizes except the last must not be shown to differ by
+    more either. The constant C that fits the smaller sizes must not be shown to fail at the larger sizes.
     """
 
     upper: bool = False

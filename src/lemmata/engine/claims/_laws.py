@@ -1,7 +1,7 @@
 """Random predictions and measurements for statements that are known to be true or false.
 
-Each function returns a function that draws predictions and measurements for a number of trials (or is one itself). In
-the descriptions, p is a random positive number, drawn for each problem.
+Each function returns, or itself is, a function that draws predictions and measurements for a number of trials. In the
+descriptions, p is a random positive number, drawn for each problem.
 """
 
 from collections.abc import Callable
@@ -54,7 +54,10 @@ def infinite(rng: np.random.Generator, trials: int) -> tuple[np.ndarray, np.ndar
 
 
 def identity(relative: float, size: float = 1.0) -> Draw:
-    """Three numbers, predicted up to rounding except for a relative error of the first. `size` scales the last."""
+    """Three numbers, and predictions that are right up to rounding, except for a relative error in the first one.
+
+    `size` scales the last.
+    """
 
     def draw(rng, trials):
         values = np.stack([_problem(rng, trials) for _ in range(3)], axis=1) * np.array([1.0, 1.0, size])

@@ -39,9 +39,9 @@ class Way:
 
     Args:
         name: the change in words, such as "x" for a factor.
-        unit: the unit of the amount by which the prediction is changed. It is "factor" (the amount is the logarithm of
-            the factor), "exponent" (the amount is added to the exponent), or "share" (the amount is the share of the
-            way from the prediction to the control's prediction).
+        unit: the unit of the amount by which the prediction is changed. The unit is "factor" (the amount is the
+            logarithm of the factor), "exponent" (the amount is added to the exponent), or "share" (the amount is the
+            share of the way from the prediction to the control's prediction).
         go: a function that changes predictions by an amount. Its arguments are the predictions of the statement, the
             predictions of the control (a statement known to be false), and the amount. Both arrays of predictions have
             one row for each trial, and one column for each component (entry) of the prediction.
@@ -95,8 +95,8 @@ _NARROWER = Way("narrower by", "factor", _narrowed, _FACTORS)
 def ways(relation: Relation, sample: Sample, part: int | None = None, both: bool = False) -> list[Way]:
     """The ways in which a prediction can be wrong. For a bound, this is only the way that makes it tighter.
 
-    A component that is predicted to be 0 in all trials cannot be changed by a factor. It is moved towards the
-    prediction of the control (a false statement near the claim).
+    A component that is predicted to be 0 in all trials cannot be changed by a factor. Such a component is moved towards
+    the prediction of the control (a false statement near the claim).
 
     Args:
         relation: the relation by which the statement is judged.
@@ -148,7 +148,9 @@ def moved(sample: Sample, false: np.ndarray, way: Way, amount: float, part: int 
 
 
 def moves(sample: Sample, false: np.ndarray, way: Way, part: int | None = None) -> bool:
-    """Whether a change of this kind changes the prediction. For example, a move towards an equal control does not.
+    """Whether a change of this kind changes the prediction.
+
+    For example, a move towards a control with the same prediction changes nothing.
 
     Args:
         sample: the finished trials of the claim.

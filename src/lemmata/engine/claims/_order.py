@@ -1,4 +1,4 @@
-"""The order in which claims are judged: by the expected information per second, or the longest claims first."""
+"""Order the claims to judge: by the expected information per second, or with the longest claims first."""
 
 import dataclasses
 import math
@@ -51,8 +51,8 @@ def nearness(verdict: Verdict | None) -> float:
     The band is the interval of values that support the claim. Let z be the distance between the verdict's confidence
     interval and the nearest end of the band, in half-widths of the confidence interval. Let q be the half-width in
     standard errors. The difference between the means of old and new trials has a standard deviation of sqrt(2) standard
-    errors. So the result is 2 P(N > z q / sqrt(2)) for a standard normal N. The result is at least 0.001. It is 1 if
-    the interval reaches the end of the band, or if there is no verdict that decides the claim.
+    errors. So the result is 2 P(N > z q / sqrt(2)) for a standard normal N. The result is at least 0.001. The result is
+    1 if the interval reaches the end of the band, or if there is no verdict that decides the claim.
     """
     if verdict is None or verdict.status not in _DECIDED or verdict.interval is None or verdict.band is None:
         return 1.0

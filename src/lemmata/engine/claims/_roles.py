@@ -22,7 +22,7 @@ _BATCH = 32
 
 
 def swapped_predictions(claim: Claim, setting: dict, numbers: np.ndarray, seed: int) -> dict[str, np.ndarray]:
-    """The predictions of a claim if two fields of its problems with the same type and shape are exchanged.
+    """The predictions of a claim for problems in which two fields of the same type and shape are exchanged.
 
     The result is empty if the claim is not written in JAX, because its problems are expensive to draw again. A pair of
     fields is left out if `predict` does not accept the changed problem.
@@ -34,7 +34,7 @@ def swapped_predictions(claim: Claim, setting: dict, numbers: np.ndarray, seed: 
         seed: the seed of all randomness.
 
     Returns:
-        Predictions, one row for each trial, by the names of both fields.
+        The predictions by the names of the two exchanged fields, with one row for each trial.
     """
     if not claim.traced or not len(numbers):
         return {}

@@ -42,7 +42,7 @@ class ControlVerdict:
             a single trial cannot contradict the statement.
         nearest, farthest: medians over trials of the distance between the false statement and the claim, in the
             component that changes least and in the component that changes most. The distance is a factor, a difference
-            of exponents, or a relative difference. It is None if it has no meaning.
+            of exponents, or a relative difference. The distance is None if it has no meaning.
     """
 
     status: Status = Status.INCONCLUSIVE

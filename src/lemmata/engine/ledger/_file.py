@@ -161,7 +161,7 @@ def _in_utf_8(value: Any) -> Any:
 
 @contextlib.contextmanager
 def read_ledger(path: str | Path) -> Iterator[Ledger]:
-    """Open a ledger for reading. This also works on a disk that cannot be written to.
+    """Open a ledger for reading. The ledger may be on a disk that cannot be written to.
 
     If a killed run has not merged its data into the file, and the disk is read-only, the data are read from a copy.
 

@@ -116,7 +116,7 @@ def known_of(
 
 
 def prospects(known: list[Known], budget: int | None = None) -> list[Prospect]:
-    """The `Prospect` of each claim: the cost of judging it, and the information that this can give."""
+    """The `Prospect` of each claim: the cost of judging the claim, and the information that the judgement can give."""
     timed = [own.seconds for own in known if own.seconds is not None]
     usual = float(np.median(timed)) if timed else _SECONDS
     return [

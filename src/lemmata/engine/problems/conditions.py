@@ -18,7 +18,9 @@ def in_unit_ball(points: Float[Array, "n d"], what: str = "inputs", why: str = "
 
 
 def rounding_floor(values: Float[Array, " n"]) -> Float[Array, ""]:
-    """16 n eps times the largest eigenvalue. Rounding can raise a zero eigenvalue of an n x n matrix to this size.
+    """The size at which an eigenvalue counts as zero: 16 n eps times the largest eigenvalue.
+
+    Rounding can raise a zero eigenvalue of an n x n matrix to this size.
 
     Args:
         values: all eigenvalues of the matrix.

@@ -92,7 +92,7 @@ class SphericalMarginRows(Population[MarginRows]):
 
 
 class LabelledPoints(eqx.Module):
-    """A few points. The claims about them consider every labelling of these points by -1 and 1."""
+    """A few points. The claims consider every labelling of these points by -1 and 1."""
 
     x: Float[Array, "n d"]
 

@@ -1,4 +1,7 @@
-"""Noise that multiplies features or a misfit. Claims study the means over the first n examples as n grows."""
+"""Noise that multiplies features or a misfit.
+
+Claims study the means of the products over the first n examples as n grows.
+"""
 
 import equinox as eqx
 import jax

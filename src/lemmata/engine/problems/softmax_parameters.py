@@ -86,8 +86,8 @@ def required_width(smallest: Number, n: int, k: int, bound: float, delta: float)
 def required_steps(smallest: Number, n: int, k: int, bound: float, error: float) -> Number:
     """The number T of steps in Theorem 4.2, which is 20 n² k² exp(16 B) log(n k / error) / lambda².
 
-    This is T = 2 log(n k / error) / (m eta lambda). The factor 2 comes from the proof: n k (1 - m eta lambda / 2)^T <=
-    error.
+    In terms of the step size eta and the width m, T = 2 log(n k / error) / (m eta lambda). The factor 2 comes from the
+    proof: n k (1 - m eta lambda / 2)^T <= error.
 
     Args:
         smallest: lambda, the smallest eigenvalue of H at initialisation.

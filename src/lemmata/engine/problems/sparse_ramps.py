@@ -23,7 +23,7 @@ class SparseExamples(eqx.Module):
         reference: rho*, 0 off the support.
         noise: the noise z of the targets.
         sigma: the standard deviation of z.
-        size: the number of entries of rho* that are not 0. These are the first entries.
+        size: the number of entries of rho* that are not 0. The entries that are not 0 come first.
     """
 
     features: Float[Array, "N p"]

@@ -100,7 +100,7 @@ class GaussianMixture(AbstractTarget):
         return alpha, alpha**2 * self.std**2 + schedule.variance(t)
 
     def _posterior(self, schedule: Schedule, t: Float[Array, ""], x: Float[Array, " d"]) -> tuple[Array, Array]:
-        """P(c | x), and E[x(0) | x, c]. The latter has one row for each component c."""
+        """P(c | x), and E[x(0) | x, c]. The means have one row for each component c."""
         alpha, spread = self._noised(schedule, t)
         gaps = x - alpha * self.means
         posterior = jax.nn.softmax(jnp.log(self.weights) - jnp.sum(gaps**2, axis=1) / (2 * spread))

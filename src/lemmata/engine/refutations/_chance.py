@@ -67,7 +67,10 @@ class Chances:
         return relation.delta if isinstance(relation, AtMost | AtLeast) else 0.0
 
     def at(self, setting: dict[str, Any], number: int) -> Seen:
-        """Search a setting. Return how strongly its trials contradict the statement, and where it seems to fail."""
+        """Search a setting.
+
+        Return how strongly the trials there contradict the statement, and a place where it seems to fail.
+        """
         seen = self._seen(setting, number)
         self.settings += 1  # a setting that Ctrl-C cut short does not count
         return seen
@@ -143,7 +146,7 @@ class Chances:
         return failures, counted, margin
 
     def _verified(self, setting: dict[str, Any], seed: int) -> Seen:
-        """Verify the statement. Return -log of its p-value, and the place if the verification refutes the statement."""
+        """Verify the statement. Return -log of the p-value, and the place if the statement is refuted."""
         verdict = verify(self.claim, setting, seed=seed, corners=0, progress=False)
         if verdict.interrupted:
             raise KeyboardInterrupt

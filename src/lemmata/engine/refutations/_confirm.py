@@ -26,9 +26,9 @@ _EPS = float(np.finfo(float).eps)
 def confirm(claim: Claim, place: Place, without: str | None = None) -> str | None:
     """A description of how a candidate was confirmed; None if the candidate was not confirmed.
 
-    The candidate is evaluated again, operation by operation. It is then measured again with other keys, and with inputs
-    that are changed by one rounding error each. The contradiction must be larger than four times the change that these
-    rounding errors cause. The rounding slack of the hypotheses must not explain the contradiction.
+    The candidate is evaluated again, operation by operation. The candidate is then measured again with other keys, and
+    with inputs that are changed by one rounding error each. The contradiction must be larger than four times the change
+    that these rounding errors cause. The rounding slack of the hypotheses must not explain the contradiction.
     """
     problem, key = place.problem(claim), place.keys(claim)[1]
     own = facts(claim, problem, key)
@@ -78,8 +78,8 @@ def _leans(own: Facts, without: str | None) -> bool:
 def _in_many_digits(claim: Claim, problem: object, key: jax.Array) -> list[np.ndarray] | None:
     """Prediction and measurement with 50 digits; None if this is not possible.
 
-    It is impossible if the claim is not written in JAX, the problem is too large, or an operation has no version for
-    many digits.
+    50 digits are impossible if the claim is not written in JAX, the problem is too large, or an operation has no
+    version for many digits.
     """
     if not claim.traced:
         return None

@@ -51,9 +51,10 @@ class Counterexample:
         confirmed: how the counterexample was confirmed, in words.
         trials: the number of problems that the search tested.
         steps: the number of steps by which the problem was simplified.
-        alone: whether one problem contradicts the statement. It is False for statements with a probability, or about
-            means or rates. A verification at the place's setting and seed refutes such a statement. Then `predicted` is
-            the upper end of the verification's band, and `measured` is the verification's statistic.
+        alone: whether one problem contradicts the statement. One problem is not enough for statements with a
+            probability, or about means or rates. A verification at the place's setting and seed refutes such a
+            statement. Then `predicted` is the upper end of the verification's band, and `measured` is the
+            verification's statistic.
         budget, level: the number of trials and the level of that verification.
         unstored: the reason why the search could no longer be stored; empty if it was stored, or if storing was not
             requested.
@@ -177,9 +178,9 @@ class Untested:
     Args:
         claim: the name of the claim.
         settings, trials, failed: as in `Survived`.
-        status: failed if problems raised an error or gave no number. It is inapplicable if no problem was inside the
-            hypotheses, or if the data of an optional package are not installed. It is inconclusive if Ctrl-C was
-            pressed while a contradiction was being confirmed.
+        status: failed if problems raised an error or gave no number. The status is inapplicable if no problem was
+            inside the hypotheses, or if the data of an optional package are not installed. The status is inconclusive
+            if Ctrl-C was pressed while a contradiction was being confirmed.
         reason: the reason in words.
         seconds: the time of the search in seconds.
         interrupted, unstored: as in `Survived`.

@@ -19,7 +19,7 @@ _LEAST = 1e-15
 def searchable(claim: Claim) -> bool:
     """Whether one trial alone can contradict the claim.
 
-    This holds for an identity, and for bounds and constructions without a failure probability.
+    One trial is enough for an identity, and for bounds and constructions without a failure probability.
     """
     relation = claim.relation
     if isinstance(relation, AtMost | AtLeast):

@@ -69,8 +69,8 @@ def main() -> None:
     """Run the command line. This is the entry point `lemmata`.
 
     Python's garbage collector runs after 50,000 new objects instead of 700. Each collection scans all code that was
-    read to compute digests. With the default, the digests of all claims took three times as long. At the end, the
-    collector leaves all objects alone, because the system frees them faster: a study ended 0.6 s later otherwise.
+    read to compute digests. With the default, the digests of all claims took three times as long. When the program
+    ends, the collector frees no objects, because the system frees them faster. Otherwise, a study ended 0.6 s later.
     """
     gc.set_threshold(50_000, 20, 20)
     open_streams()

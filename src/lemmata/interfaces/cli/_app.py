@@ -40,7 +40,10 @@ class Commands(typer.core.TyperGroup):
     """
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command for the given words; for `verify`, --stale selects `judge --stale`, and --edges `walk`."""
+        """Find the command for the given words.
+
+        `verify --stale` becomes `judge --stale`, and `verify --edges` becomes `walk`.
+        """
         options = [word.partition("=")[0] for word in args[1:] if word.startswith("--")]
         if args[0] == "verify" and "--stale" in options:
             args = ["judge", *args[1:]]
@@ -109,7 +112,7 @@ class Commands(typer.core.TyperGroup):
 
 
 def _of_a_file(error: OSError) -> DataError:
-    """The error to show for an error of the operating system. A stream, other than a file, has no name."""
+    """The error to show for an error of the operating system. Unlike a file, a stream has no name."""
     what, rule, remedy = "the output cannot be written", "a place that can be written to", "write to another place"
     if error.filename is not None:
         what = f"file {shortened(str(error.filename), 1000)}"
@@ -121,7 +124,7 @@ def _of_a_file(error: OSError) -> DataError:
 
 
 def _unforeseen(error: BaseException) -> LemmataError:
-    """The error to show for an unexpected exception: it says too little memory, or a defect of lemmata."""
+    """The error to show for an unexpected exception. It reports too little memory, or a defect of lemmata."""
     if lacked_memory(error):
         return no_memory(words_of(error, 200) or None)
     if os.environ.get(TRACEBACK):

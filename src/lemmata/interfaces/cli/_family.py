@@ -82,8 +82,8 @@ class Family:
     def out_of_date(self, chosen: list[Any]) -> int:
         """The number of claims that should have been judged before now: all stale claims or, with --part, some of them.
 
-        With --part, only claims whose own code changed count. A change of shared code affects many claims at once.
-        These claims keep the verdict of an earlier version until their part is judged.
+        With --part, only claims whose own code changed are counted. A change of shared code affects many claims at
+        once. These claims keep the verdict of an earlier version until their part is judged.
         """
         from lemmata.engine.catalogue import State
         from lemmata.engine.claims import state_of

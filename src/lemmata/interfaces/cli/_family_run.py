@@ -107,7 +107,10 @@ class FamilyRun:
         return _clock() - self.began
 
     def standing(self) -> dict[str, Any]:
-        """The ledger's verdicts, by claim, that need no new run; with --continue, the last ones of earlier sessions."""
+        """The ledger's verdicts that need no new run, by claim.
+
+        With --continue, these are the last verdicts of earlier sessions.
+        """
         if self.options.continued:
             return {name: own.last for name, own in self.known.items() if own.sessions and own.last is not None}
         if self.options.write:

@@ -171,7 +171,7 @@ def _end_late(code: int) -> None:
 
 
 def _follow_parent(lives: int, leave: Callable[[int], NoReturn]) -> None:
-    """Note the signals of which the waiting process tells. End this process if that process was killed.
+    """Record the signals that the waiting process reports. End this process if that process was killed.
 
     If the waiting process was killed, nobody would read the results.
     """
@@ -217,7 +217,7 @@ def _named(path: str, line: int | None) -> str:
 
 
 class _Signals:
-    """Passes signals on to the other process, and kills this process if it ignores the second signal.
+    """Passes signals on to the other process, and kills the other process if it ignores the second signal.
 
     The user's code may ignore signals or catch every exception, or run in a library that never returns to Python. Then
     the other process cannot end itself at the second signal, as `interruption` promises.

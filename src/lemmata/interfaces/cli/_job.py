@@ -44,8 +44,7 @@ class Job:
         run: a function that makes the record from this input, the options, a progress display, the start time and an
             executor.
         say: a function that prints the content of a record on a console.
-        names: the names, such as bundled data sets, that the last argument of the command line may be instead of a
-            file.
+        names: names, such as those of bundled data sets, that the command line may give instead of a file of data.
         beside: a function that makes other files for the page's folder, as texts by name, from the result of `load` and
             the record.
         others: the names of these files.

@@ -111,7 +111,7 @@ def mutate(
 
 
 def _code(found: dict[str, dict[str, Any]], failed: bool, left: bool) -> int:
-    """The exit code of a completed run. It is 3 also if no claim had a trial that satisfied the hypotheses."""
+    """The exit code of a completed run. The code is also 3 if no claim had a trial that satisfied the hypotheses."""
     from ._console import err
 
     if failed or any(own["status"] == "failed" for own in found.values()):

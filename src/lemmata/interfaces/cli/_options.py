@@ -30,7 +30,9 @@ Dask = Annotated[
 
 
 def with_options(function: Any, *kinds: type) -> Any:
-    """Return a command with the fields of dataclasses as options. They come before the command's last two parameters.
+    """Return a command with the fields of dataclasses as options.
+
+    These options come before the command's last two parameters.
 
     Args:
         function: a function that takes one instance of each dataclass first, then its own parameters by name.

@@ -102,7 +102,7 @@ def _show_verdict(verdict: dict[str, Any] | None, older: str) -> None:
 
 
 def _show_beside(heading: str, told: Callable[[dict[str, Any]], str], found: dict[str, Any] | None) -> None:
-    """Print, under a heading, `found`, a record that the catalogue stores with a verdict; nothing if it is None."""
+    """Print a record that the catalogue stores with a verdict, under a heading; print nothing if the record is None."""
     from ._console import out
 
     if found is not None:

@@ -10,9 +10,9 @@ from lemmata.errors import SettingError
 def stale_claims(claims: Iterable[Any], part: str = "") -> list[Any]:
     """Select the claims that are to be judged again.
 
-    These are all claims whose own code changed, and part K of N of the claims of which only shared code changed. Claims
-    are distributed among the parts in turn, the cheapest first, so all parts cost about the same. N runs, each with
-    another part, judge all claims.
+    The result has all claims whose own code changed, and part K of N of the claims of which only shared code changed.
+    Claims are distributed among the parts in turn, the cheapest first, so all parts cost about the same. N runs, each
+    with another part, judge all claims.
 
     Args:
         claims: the claims to choose from; their order is kept.

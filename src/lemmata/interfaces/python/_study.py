@@ -105,8 +105,8 @@ class Study(Finished[StudyRecord]):
     def save_model(self, path: str | Path, name: str | None = None) -> Path:
         """Write the recommended model to a skops file with a model card next to it, and return the file's path.
 
-        Nothing is pickled. The card says what the model predicts, how well it predicts, and how to load it. It also
-        holds a program that makes the same model without lemmata.
+        Nothing is pickled. The card says what the model predicts, how well it predicts, and how to load it. The card
+        also holds a program that makes the same model without lemmata.
 
         Args:
             path: a file name that ends in .skops. The card has the same name with .md.
@@ -140,8 +140,8 @@ class Study(Finished[StudyRecord]):
         """The learning curves: one row for each model and size, in the metric of the study.
 
         The columns are model, n (training rows), kind ("measured" or "expected"), value, and lower and upper, the ends
-        of a 90 % interval. The interval of a measured value is value -+ 1.645 standard errors. It is clipped to the
-        range of the metric: shares and AUC are in [0, 1], R² is at most 1, and other metrics are at least 0.
+        of a 90 % interval. The interval of a measured value is value -+ 1.645 standard errors. This interval is clipped
+        to the range of the metric: shares and AUC are in [0, 1], R² is at most 1, and other metrics are at least 0.
         """
         rows, (least, most) = [], bounds_of(self.record.unit)
         for model in self.record.models:

@@ -56,7 +56,7 @@ def write_page(
     beside: Mapping[str, str] | None = None,
     name: str | None = None,
 ) -> Path:
-    """Write `directory/index.html`, which opens offline. It shows one record, or two records side by side.
+    """Write `directory/index.html`, which opens offline. The page shows one record, or two records side by side.
 
     The page contains each picture as SVG and as a specification. Every browser and printer shows the SVG. If scripts
     run, a Vega-Lite specification replaces the SVG by a picture with tooltips and downloads. Names that the user

@@ -197,7 +197,7 @@ def meant(shelf: Shelf, term: str) -> list[tuple[str, float]]:
 
 
 def slips(one: str, other: str, most: int) -> int:
-    """Count the letters to change, add, leave out or exchange with the next letter to turn one word into the other.
+    """Count the edits between two words: a letter changed, added, left out, or exchanged with the next letter.
 
     If the count exceeds `most`, the result is `most` + 1.
 

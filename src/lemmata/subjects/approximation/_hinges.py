@@ -129,8 +129,8 @@ def hinges(x: Any, y: Any, tolerance: float | int) -> Hinges:
     Raises:
         SettingError: for a tolerance that is not a positive number.
         ShapeError, PrecisionError, DataError: if x and y are not two equally long columns of numbers, or if there are
-            fewer than 3 different places. They are also raised if equal places have values that are too far apart, or
-            if rounding errors exceed the tolerance.
+            fewer than 3 different places. These errors are also raised if equal places have values that are too far
+            apart, or if rounding errors exceed the tolerance.
 
     Example:
         >>> import numpy as np

@@ -128,8 +128,9 @@ def _another(step: Step) -> SettingError:
 
 
 def _read(step: Step, shape: tuple[int, ...]) -> tuple[Any, Any, tuple[int, ...]]:
-    """Return (weights, biases) or None, the slopes or None, and the shape of one output. Both are None if the step is
-    neither an affine map nor an activation with two slopes.
+    """Return (weights, biases) or None, the slopes or None, and the shape of one output.
+
+    Weights and slopes are None if the step is neither an affine map nor an activation with two slopes.
     """
     size, what = int(np.prod(shape)), _named(step)
     if step.slopes is not None:

@@ -47,9 +47,9 @@ def links(
 ) -> list[Link]:
     """Return lines through all gates from left to right. Each line passes through as many gates as possible.
 
-    Separate lines (not joined) are the fewest possible. If no line of a link passes through the next gate, a new link
-    begins there. Joined lines then bend between the two gates. In rare cases, bending earlier would need one link
-    fewer.
+    The lines from left to right form links, each of which passes through a run of gates. Separate lines (not joined)
+    are as few as possible. If no line of a link passes through the next gate, a new link begins there. Joined lines
+    then bend between the two gates. In rare cases, bending earlier would need one link fewer.
 
     Args:
         x: the places of the gates.

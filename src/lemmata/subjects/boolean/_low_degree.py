@@ -306,8 +306,8 @@ def _uniform(signs: np.ndarray) -> Condition:
 def _content(gain: float, products: int, rows: int) -> tuple[Condition, ...]:
     """Return the condition that the products lower the expected error more than for labels of random signs.
 
-    For random labels and uniform columns, the gain (the decrease of the error) has mean 0. It is a sum of 2 y_i y_j
-    chi_S(x_i) chi_S(x_j)/rows² over pairs of rows and over the products. Each product adds the variance 2/rows²,
+    For random labels and uniform columns, the gain (the decrease of the error) has mean 0. The gain is a sum of 2 y_i
+    y_j chi_S(x_i) chi_S(x_j)/rows² over pairs of rows and over the products. Each product adds the variance 2/rows²,
     because different products are uncorrelated.
     """
     if not products:

@@ -117,9 +117,9 @@ def solve_parity(
 
     With noise, three quarters of the rows are used to find the parity, and the remaining rows verify the parity. For up
     to 20 columns, the fast transform compares all parities. For more columns, rows with equal values in a block of
-    columns are added in pairs. This is repeated until 20 columns are left (Blum, Kalai and Wasserman 2003). A sum of k
-    labels is wrong with probability (1 - (1 - 2 noise)^k)/2. So each block that is removed makes the sums noisier. The
-    number of blocks is chosen so that the remaining sums single out the parity most clearly.
+    columns are added in pairs. This reduction is repeated until 20 columns are left (Blum, Kalai and Wasserman 2003). A
+    sum of k labels is wrong with probability (1 - (1 - 2 noise)^k)/2. So each block that is removed makes the sums
+    noisier. The number of blocks is chosen so that the remaining sums single out the parity most clearly.
 
     Args:
         x: rows of d binary columns, 0 and 1, -1 and 1, or booleans. With -1 and 1, -1 is the bit 1.
@@ -267,7 +267,7 @@ def _with_noise(
 
 
 def _nearest_parity(x: np.ndarray, wrong: np.ndarray) -> float:
-    """Return the largest probability that chance alone makes the parity beat one that differs in 1 or 2 columns.
+    """Return the largest chance that the parity beats, by luck alone, a parity that differs in 1 or 2 columns.
 
     On the rows where the sum of these columns is 1, the parity predicts e of n labels wrongly. The other parity
     predicts n - e of these labels wrongly.

@@ -84,8 +84,8 @@ def kl_upper(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarra
 
     This p is the largest probability that is compatible with the observed share q.
 
-    The result is rounded up. It is never below the exact p, and exceeds the exact p by at most about 1e-13 (p - q) +
-    1e-307.
+    The result is rounded up. The result is never below the exact p, and exceeds the exact p by at most about 1e-13 (p -
+    q) + 1e-307.
 
     Args:
         q: observed shares in [0, 1].

@@ -68,7 +68,8 @@ def occam_bound(
     Therefore the error is at most the training error + sqrt((b ln 2 + ln(1/delta)) / (2n)).
 
     Args:
-        model: a fitted estimator with `predict`, or a function of rows. Both must return classes as in y.
+        model: a fitted estimator with `predict`, or a function of rows. The estimator or function must return classes
+            as in y.
         x: the training rows.
         y: the class of each row.
         bits: the length of the model's description in bits, or the description itself as bytes. A file can be the

@@ -47,9 +47,9 @@ class PacBayesBound:
         prior_rows: the number of rows to which the prior was fitted.
         sigma: the noise size; the noise has the covariance sigma² S of the module `_gaussian_rules`.
         step: the position of the posterior between the prior's fit (0) and the fit to all rows (1).
-        hold_out: the exact binomial upper limit, at the same delta, on the error of the prior's fit without noise. It
-            comes from the rows that were not used for the prior, and is None for a prior without data. This limit is
-            often the better bound.
+        hold_out: the exact binomial upper limit, at the same delta, on the error of the prior's fit without noise. This
+            limit comes from the rows that were not used for the prior, and is None for a prior without data. This limit
+            is often the better bound.
         test_error: the error of the noisy rule on held-out rows; None without held-out rows.
         plain_test_error: the error of the fit to all rows on held-out rows; None without held-out rows.
         delta: the requested probability that the bound fails.

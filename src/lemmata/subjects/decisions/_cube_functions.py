@@ -102,8 +102,9 @@ def total_influence(truth: Bool[np.ndarray, " states"]) -> float:
 
 
 def prime_implicants(truth: Bool[np.ndarray, " states"]) -> Int[np.ndarray, "terms 2"]:
-    """Return the prime implicants (Quine and McCluskey). These are the conjunctions of literals that imply f, but do
-    not imply f if one literal is left out.
+    """Return the prime implicants (Quine and McCluskey).
+
+    A prime implicant is a conjunction of literals that implies f, but no longer implies f if a literal is left out.
 
     Args:
         truth: f at the states 0, ..., 2^n - 1, with n at most 12.

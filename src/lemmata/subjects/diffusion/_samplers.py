@@ -56,8 +56,9 @@ def _squares(x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n 
 
 
 def reverse_grid(first: float, horizon: float, steps: int) -> Float[Array, " s"]:
-    """Return times from `first` to `horizon`, the squares of an even grid. They are denser near `first`, where scores
-    are steep.
+    """Return times from `first` to `horizon`, the squares of an even grid.
+
+    These times are denser near `first`, where scores are steep.
     """
     return jnp.linspace(first**0.5, horizon**0.5, steps + 1) ** 2
 
@@ -67,7 +68,7 @@ def simulate_forward(
 ) -> Float[Array, "n d"]:
     """Compute x(T) from x(0) by Euler-Maruyama steps of the forward equation dx = -g x/2 dt + sqrt(g) dB.
 
-    This is equation (3) of the source. Its explicit solution is not used.
+    The forward equation is equation (3) of the source. Its explicit solution is not used.
 
     Args:
         key: the random key.

@@ -11,8 +11,9 @@ MOST_STEPS = 100_000
 
 
 def correlation_loss(matrix: Float[Array, "m m"], weights: Float[Array, "d m"]) -> Float[Array, ""]:
-    """Return |W Gamma W' - I|², the sum of squared entries. This is the Barlow Twins loss with weight 1 on every entry
-    and without normalisation.
+    """Return |W Gamma W' - I|², the sum of squared entries.
+
+    The sum is the Barlow Twins loss with weight 1 on every entry and without normalisation.
 
     Args:
         matrix: the contrastive matrix Gamma of the data.
@@ -28,8 +29,9 @@ def embedding_flow(
     *,
     tolerance: float = 1e-9,
 ) -> Float[Array, "t d m"]:
-    """Return the weights W of the flow dW/dt = -4 (W Gamma W' - I) W Gamma at given times. This is the gradient flow
-    of the loss |W Gamma W' - I|².
+    """Return the weights W of the flow dW/dt = -4 (W Gamma W' - I) W Gamma at given times.
+
+    The flow is the gradient flow of the loss |W Gamma W' - I|².
 
     The flow is integrated with explicit steps (Tsitouras 5/4). The local error that a step may have in W_ij is the
     tolerance times the sum of |W_ij| and the root mean square of the start.

@@ -78,12 +78,14 @@ def aligned_regression(
         rate: the learning rate of Adam.
 
     Raises:
-        SettingError: if the term is unknown, or if the weight is negative or infinite. It is also raised if there are
-            more columns than the inputs have, if `steps` is negative, or if the rate is not a finite number above 0.
+        SettingError: if the term is unknown, or if the weight is negative or infinite. This error is also raised if
+            there are more columns than the inputs have, if `steps` is negative, or if the rate is not a finite number
+            above 0.
         ShapeError: if the shapes of x, y and target do not fit each other, or if z has at least as many columns as
             there are rows.
-        DataError: if a number is not finite, or if all labels are equal. It is also raised if the rows of source and
-            target vary in fewer directions than z has columns, or if numbers are so large that the fit is not finite.
+        DataError: if a number is not finite, or if all labels are equal. This error is also raised if the rows of
+            source and target vary in fewer directions than z has columns, or if numbers are so large that the fit is
+            not finite.
 
     References: yang2024cod, abstract: the objective of this source, without its marginal term and without its modified
     moments.

@@ -75,10 +75,10 @@ def statistical_dimension(k: int, n: int) -> tuple[float, float]:
 
     The variance determines over how many equations the decoding changes from failure to success. Consider n codes, of
     which k are positive and the others 0. The descent cone contains the changes that keep the codes non-negative and do
-    not increase their sum. This cone has the statistical dimension n psi(k/n), where psi(r) = min over t of
-    r (1 + t²) + (1 - r) E(g - t)_+² for a standard normal g. It is the first number. The variance is that of the
-    intrinsic volumes of the cone, Var dist² - 2 E dist². Here dist² is the squared distance of a normal vector from t
-    times the subdifferential of the objective.
+    not increase their sum. This cone has the statistical dimension n psi(k/n), where psi(r) = min over t of r (1 + t²)
+    + (1 - r) E(g - t)_+² for a standard normal g. The first number is this statistical dimension. The variance is that
+    of the intrinsic volumes of the cone, Var dist² - 2 E dist². Here dist² is the squared distance of a normal vector
+    from t times the subdifferential of the objective.
 
     Args:
         k: the number of positive codes.

@@ -48,10 +48,10 @@ def misread(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) ->
 def undecoded(unit: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "draws k"]) -> Bool[np.ndarray, " draws"]:
     """Return, for each set of active directions, True if the search did not prove that l1 decoding recovers the set.
 
-    A code has one number for each direction. It is positive on a set if its numbers are positive for the directions in
-    the set, and 0 for all others. The sum of directions, weighted by the numbers of the code, is known. Non-negative l1
-    decoding returns the non-negative code with this weighted sum whose numbers have the smallest sum. The search tries
-    to prove that this decoding recovers every code that is positive on the set.
+    A code has one number for each direction. A code is positive on a set if its numbers are positive for the directions
+    in the set, and 0 for all others. The sum of directions, weighted by the numbers of the code, is known. Non-negative
+    l1 decoding returns the non-negative code with this weighted sum whose numbers have the smallest sum. The search
+    tries to prove that this decoding recovers every code that is positive on the set.
 
     The proof is a vector y with <u, y> = 1 for active directions u, and <u, y> < 1 for all others. If such a y exists,
     every other non-negative code with the same weighted sum of directions has a larger sum of numbers. Conversely,

@@ -84,7 +84,7 @@ class Readability:
             directions.
         rankin: a lower bound on this largest inner product, valid for every set of as many directions in a space of
             dimension `span`.
-        spread: the mean square of the inner products, times `span`. It is about 1 for random directions.
+        spread: the mean square of the inner products, times `span`. The spread is about 1 for random directions.
         repeated: for each direction that equals an earlier direction, the index of the first such direction and the
             index of the repetition.
         linear: the readout that takes a feature as active if its inner product with the sum is above 1/2.
@@ -196,8 +196,8 @@ def readable(
     all pairs is never stored. The largest and the smallest product are computed again in double precision.
 
     Args:
-        decoder: directions as the rows of an array or tensor. It may also be a .safetensors file, a folder with one
-            such file, or a mapping or an object with the array W_dec, as in SAELens.
+        decoder: directions as the rows of an array or tensor. The decoder may also be a .safetensors file, a folder
+            with one such file, or a mapping or an object with the array W_dec, as in SAELens.
         active: the number of features that are active at once.
         directions: "rows" or "columns". With "auto", three rules are tried in turn. First, directions have as many
             entries as b_dec. Second, directions have length 1. Third, directions are rows if there are at least as many
@@ -319,8 +319,8 @@ def _largest(holds: Callable[[int], bool], least: int, start: int, limit: int) -
 def _certain_linear(largest: float, smallest: float, n: int) -> int:
     """Return the largest number k of active features for which the linear readout never fails.
 
-    It is the largest k such that k times the largest inner product and -(k - 1) times the smallest inner product are
-    both below 1/2.
+    The result is the largest k such that k times the largest inner product and -(k - 1) times the smallest inner
+    product are both below 1/2.
     """
     silent = math.ceil(0.5 / (largest + _ROUNDING)) - 1 if largest > 0 else n
     missed = math.ceil(0.5 / (_ROUNDING - smallest)) if smallest < 0 else n

@@ -30,8 +30,8 @@ class FeatureSignificance:
         auc: the probability that the feature is larger at a positive example than at a negative example.
         features: the number of compared features.
         positives, negatives: the numbers of examples with and without the concept.
-        alone: the p-value of one feature that was chosen beforehand. This is the probability that an unrelated feature
-            has at least this AUC.
+        alone: the p-value of one feature that was chosen beforehand. That p-value is the probability that an unrelated
+            feature has at least this AUC.
         p_value: the p-value if this feature is the best of independent features: 1 - (1 - alone)^features.
         bound: `features` times `alone`, an upper bound on the p-value for features that depend on each other in any
             way.
@@ -182,7 +182,7 @@ def _distribution(n1: int, n0: int) -> np.ndarray:
 def _saddlepoint(u: int, few: int, many: int) -> float:
     """Return P(U >= u) for Mann and Whitney's statistic U by a saddlepoint approximation.
 
-    It is the formula of Lugannani and Rice for variables whose values are whole numbers.
+    The approximation is the formula of Lugannani and Rice for variables whose values are whole numbers.
     """
     if u <= 0:
         return 1.0

@@ -43,7 +43,8 @@ class Superposition:
         loss: the mean squared error of the model, weighted by importance.
         loss_without: the least loss without superposition; then each of the m most important features has its own
             dimension.
-        sizes: |W_i|² for each feature i. It is near 1 for a stored feature and near 0 for a feature that is not stored.
+        sizes: |W_i|² for each feature i. A size is near 1 for a stored feature and near 0 for a feature that is not
+            stored.
         stored: the features of size above 1/2.
         per_dimension: |W|²/m, the sum of all sizes per dimension, which is about the number of stored features per
             dimension.
@@ -136,7 +137,7 @@ def superposition(n: Any, m: Any, density: Any, importance: Any = 1.0, *, seed: 
 
     Raises:
         SettingError: if n or m is not a whole number, n is above 64, m is not below n, or the density is outside [1e-6,
-            1]. It is also raised if an importance is not positive, or if one is more than 1e9 times another.
+            1]. This error is also raised if an importance is not positive, or if one is more than 1e9 times another.
         ShapeError: if there is not one importance for each feature.
 
     Example:
@@ -230,7 +231,8 @@ def _exact(weight: np.ndarray, p: float) -> Loss:
 def _sampled(weight: np.ndarray, p: float, m: int, rng: np.random.Generator, count: int = _ROWS) -> Loss:
     """Return the loss as a function of weights and biases, estimated on random rows.
 
-    It is a mean over random rows with an active feature, plus the exact loss of rows without an active feature.
+    The estimate is a mean over random rows with an active feature, plus the exact loss of rows without an active
+    feature.
     """
     n = len(weight)
     silent = (1 - p) ** n

@@ -67,7 +67,8 @@ def representation_flow(
         bias_rate: l_b, the training rate of biases.
 
     Returns:
-        Five arrays of shape (depth,). They are NaN from the first layer whose moments the quadrature does not resolve.
+        Five arrays of shape (depth,). The entries are NaN from the first layer whose moments the quadrature does not
+            resolve.
 
     Raises:
         SettingError: if the depth is below 1, the kernel or the variance of weights is known and not positive, the

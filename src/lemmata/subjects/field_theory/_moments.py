@@ -76,8 +76,8 @@ def gaussian_moments(activation: AbstractLayer, kernel: float | Float[Array, "*b
     b²)/2 and E[s s''] = 0. For any other activation, the trapezoidal rule in z/sqrt(K) with step 1/16 gives the
     moments. The error of this rule is exp(-32 pi d) if the function is analytic up to the distance d sqrt(K) from the
     real line. With N Gauss-Hermite nodes, the error would fall only like the exponential of -sqrt(N), up to a factor in
-    the exponent. Moments are NaN if the step 1/11 changes them by more than one part in a million. This happens if the
-    layer has an undeclared kink, or if the kernel is too large.
+    the exponent. Moments are NaN if the step 1/11 changes them by more than one part in a million. Moments change so
+    much if the layer has an undeclared kink, or if the kernel is too large.
 
     Args:
         activation: a layer of `lemmata.architectures` that acts on every coordinate by itself.
@@ -137,8 +137,8 @@ def susceptibilities(
 ) -> Susceptibilities:
     """Return chi_parallel and chi_perpendicular of a layer with weight variance C_W / fan-in at the kernel K.
 
-    Away from criticality, kernels and gradients grow or vanish like powers of these numbers. Both are 1 at a critical
-    point.
+    Away from criticality, kernels and gradients grow or vanish like powers of these numbers. The two numbers are 1 at a
+    critical point.
 
     Args:
         activation: as for `gaussian_moments`, whose errors this function also raises.

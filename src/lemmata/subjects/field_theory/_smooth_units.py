@@ -192,7 +192,7 @@ class SmoothNetwork(eqx.Module):
 
         Given a layer, consider each next preactivation and its derivative along a direction of the first
         preactivations. These pairs of normal variables are independent between units. So drawing these pairs is exact
-        and needs no weights. The derivative is computed only for tanh. It is NaN for other units.
+        and needs no weights. The derivative is computed only for tanh. For other units, the derivative is NaN.
         """
         fn = UNITS[self.unit]
         z = np.sqrt(self.kernel) * rng.standard_normal((networks, self.width))

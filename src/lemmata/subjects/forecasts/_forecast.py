@@ -167,7 +167,7 @@ class Forecast:
 
         The sizes extend to 10,000 times the last size. `samples(error)` has a finite value exactly if `error` is at
         least the value that `floor` returns. A lower end of `samples` is finite exactly if `error` is at least the
-        lower end of `floor`. The same holds for upper ends.
+        lower end of `floor`. Upper ends are finite under the same condition.
         """
         _, curves, first = self._curves(level)
         lower, value, upper = curves[first:].min(axis=0).tolist()

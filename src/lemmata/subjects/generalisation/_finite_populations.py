@@ -143,8 +143,8 @@ def least_penalty(
     Let f be the target function, phi the features, z the noise, and rho* fixed coefficients. Means are over the
     examples. The penalty is 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf. With this penalty or a larger penalty
     lambda, all coefficients rho whose Lasso objective is at most epsilon_opt above the objective at rho* satisfy
-    |rho|_1 <= 4 |rho*|_1 + C_F + 4 epsilon_opt/lambda. This is condition (87) of li2025incontext, with the constants of
-    (84).
+    |rho|_1 <= 4 |rho*|_1 + C_F + 4 epsilon_opt/lambda. The bound on lambda is condition (87) of li2025incontext, with
+    the constants of (84).
 
     Args:
         misfit: mean (f - phi rho*)² over the examples, or its upper bound epsilon_dis², where epsilon_dis is the

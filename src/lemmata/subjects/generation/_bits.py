@@ -92,8 +92,8 @@ def bits(
 
     Args:
         denoiser: a function of noisy rows (n, d) and the standard deviation sigma of the noise. The function returns an
-            estimate of the rows. It is called once for each level of noise, or several times if x has fewer than 600
-            rows.
+            estimate of the rows. The function is called once for each level of noise, or several times if x has fewer
+            than 600 rows.
         x: rows on which the denoiser was not trained, in the unit that the denoiser expects.
         spacing: the step of the grid that contains all entries, for example 1 for pixels from 0 to 255.
         noise: the standard deviation of noise that is added to rows without a grid. The result is an upper bound on the

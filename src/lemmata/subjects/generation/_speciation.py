@@ -219,8 +219,8 @@ def _agreement(found: Probes, kinds: np.ndarray, times: np.ndarray) -> tuple[np.
 def _normal_agreement(u: np.ndarray) -> np.ndarray:
     """Return the probability that two paths end in the same of two normal classes.
 
-    This is the mean of p² + (1 - p)² for p = 1/(1 + exp(-2u(u + z))) and standard normal z. At time t, u is e^-t times
-    the root of the largest eigenvalue.
+    The probability is the mean of p² + (1 - p)² for p = 1/(1 + exp(-2u(u + z))) and standard normal z. At time t, u is
+    e^-t times the root of the largest eigenvalue.
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     p = 0.5 * (1 + np.tanh(u[:, None] * (u[:, None] + nodes)))

@@ -1,9 +1,9 @@
 """The errors of the steps of a transformer's forward pass, and the temperature at which these errors are small.
 
 The transformer reads N examples with targets y_i and features phi_i, and a query. Each step t moves the coefficients
-rho by a step of proximal gradient on the Lasso, in which logistic functions at the temperature tau replace products. It
-has n features without the constant one, L layers and T steps. C_F is the Barron parameter of the class of functions.
-Lemmas and inequalities are those of li2025incontext.
+rho by a step of proximal gradient on the Lasso, in which logistic functions at the temperature tau replace products.
+The transformer has n features without the constant one, L layers and T steps. C_F is the Barron parameter of the class
+of functions. Lemmas and inequalities are those of li2025incontext.
 """
 
 import equinox as eqx
@@ -22,7 +22,7 @@ from ._passes import exact_update, inexact_update, path_of
 def query_gaps(prompt: Prompt) -> Array:
     """Return |y^ - phi^T rho| before each step, for the query's prediction y^ and features phi.
 
-    It is 0 before the first step.
+    The prediction y^ is 0 before the first step.
 
     Args:
         prompt: examples, the query and a transformer.

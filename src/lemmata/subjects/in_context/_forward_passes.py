@@ -206,9 +206,9 @@ class ForwardPasses(Population[Prompt]):
 class MomentumPasses(Population[Prompt]):
     """The accelerated transformer of 17 layers at the temperature 10^9.
 
-    At this temperature, truncation errors are below rounding errors. Claims are also tested at extra settings. These do
-    not have a smaller penalty or more features, because the objective would then be flatter. With a flatter objective,
-    convergence rates at a few depths would differ from the rates along the whole path.
+    At this temperature, truncation errors are below rounding errors. Claims are also tested at extra settings. Extra
+    settings do not have a smaller penalty or more features, because the objective would then be flatter. With a flatter
+    objective, convergence rates at a few depths would differ from the rates along the whole path.
 
     Attributes:
         penalty, n: the default penalty lambda and the default number of features.

@@ -28,10 +28,10 @@ class OptimiserComparison:
     Args:
         losses: for each optimiser, the loss after training in every trial. The loss is infinite if the trial diverged.
         settings: for each optimiser, the settings of each trial, one entry for each trial.
-        luck: the probability that identical optimisers, with these numbers of trials, differ by at least as much as
-            the compared optimisers. This is the p-value of a permutation test on the ranks of all losses. The statistic
-            is the difference between the two best optimisers in the expected best rank of half of the trials. The
-            permutations shuffle the trials among the optimisers.
+        luck: the probability that identical optimisers, with these numbers of trials, differ by at least as much as the
+            compared optimisers. This probability is the p-value of a permutation test on the ranks of all losses. The
+            statistic is the difference between the two best optimisers in the expected best rank of half of the trials.
+            The permutations shuffle the trials among the optimisers.
         seconds: the time for all trials of each optimiser in seconds, including compilation.
         state_bytes: the size of each optimiser's state for these parameters, in bytes.
     """

@@ -94,7 +94,7 @@ def optimiser_profile(transform: optax.GradientTransformation, *, window: int = 
 
     The optimiser trains a matrix of 6 rows and columns on a random loss, and receives chosen gradients. The profile
     contains the changes of coordinates with which the optimiser commutes, the weights of past gradients, and the
-    longest step. It also contains the kind of weight decay, the shape of steps, the size of the state, and the
+    longest step. The profile also contains the kind of weight decay, the shape of steps, the size of the state, and the
     largest curvature for which the optimiser is stable. For methods that treat vectors differently from matrices, the
     profile describes the steps on matrices.
 

@@ -97,7 +97,9 @@ class ModularAddition(eqx.Module):
         return float(np.sqrt(self.interaction(1.0) / self.critical_interaction))
 
     def amplitude(self, noise: float) -> float:
-        """Return the part a of the teacher that is not learned, for large P. It is sigma²/`critical_noise`, at most 1.
+        """Return the part a of the teacher that is not learned, for large P.
+
+        This part is sigma²/`critical_noise`, at most 1.
 
         After the transition, u a² stays at its critical value, as long as the necessary fraction of units is at most 1.
         Without noise, a is 0.

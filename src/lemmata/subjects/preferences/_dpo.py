@@ -33,8 +33,8 @@ class DpoReport:
         accuracy: the share of pairs with a positive margin, for which the policy prefers the chosen answer more than
             the reference does.
         loss: the mean of -log sigma(beta margin), with its confidence interval. Here sigma is the logistic function.
-        pull: the mean of sigma(-beta margin), which is the weight of a pair in the gradient. It is 1/2 at the start of
-            training.
+        pull: the mean of sigma(-beta margin), which is the weight of a pair in the gradient. This mean is 1/2 at the
+            start of training.
         spent: the share of pairs with a weight below 0.01. These pairs hardly change the policy any more.
         fallen: the share of pairs whose chosen answer is less likely under the policy than under the reference.
         both_fallen: the share of pairs whose two answers are both less likely under the policy than under the

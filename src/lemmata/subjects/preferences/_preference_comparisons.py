@@ -106,7 +106,7 @@ class Opinions(eqx.Module):
 
     @property
     def preferred(self) -> Float[Array, "k k"]:
-        """The probability that a random annotator prefers answer i to answer j. It is 1/2 on the diagonal."""
+        """The probability that a random annotator prefers answer i to answer j. The diagonal is 1/2."""
         return jnp.einsum(
             "l,lij->ij", self.shares, jax.nn.sigmoid(self.utilities[:, :, None] - self.utilities[:, None, :])
         )

@@ -1,6 +1,6 @@
 """A threshold attack: a lower bound on the privacy parameter eps.
 
-It comes from scores of a canary (a test row) in training runs with the canary and without it.
+The bound comes from scores of a canary (a test row) in training runs with the canary and without it.
 """
 
 import dataclasses

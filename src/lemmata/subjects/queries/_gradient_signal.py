@@ -63,8 +63,8 @@ class GradientSignal:
         0.
 
         Compare the training paths for a random target of the family and for the mean target. If there are fewer steps
-        than the bound, the average total variation distance of these paths is below the advantage. This holds if the
-        signal is never larger along the training path than at these parameters.
+        than the bound, the average total variation distance of these paths is below the advantage. The bound holds if
+        the signal is never larger along the training path than at these parameters.
 
         Args:
             noise: the standard deviation of the noise in each coordinate of the gradient.

@@ -36,7 +36,7 @@ class InformationExponent:
             projection, and h_k is the Hermite polynomial with E h_k² = 1.
         intervals: confidence intervals of the coefficients, (degrees, 2). The level is the probability that all
             intervals hold.
-        p_values: for each degree, the p-value of the hypothesis that the coefficient is zero. This is the larger
+        p_values: for each degree, the p-value of the hypothesis that the coefficient is zero. Each value is the larger
             p-value of two tests: a test of the mean, and a test with permuted labels.
         label_p_values: for each degree, the p-value of the hypothesis that the Hermite polynomial has the same mean for
             all labels.

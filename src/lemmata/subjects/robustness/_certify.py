@@ -49,14 +49,14 @@ class Certificate:
             positive, and otherwise 0.
         rivals: the other classes.
         margins: lower bounds on output[label] - output[rival] on the ball, one for each rival, rounded down.
-        attack: the smallest margins that an attack found, one for each rival. They are upper bounds on the least
-            margins on the ball.
+        attack: the smallest margins that an attack found, one for each rival. These margins are upper bounds on the
+            least margins on the ball.
         adversary: an input of another class if the attack found one, and otherwise the input with the smallest margin.
         verdict: "attacked" if an input of another class was found. "robust" if the bounds exclude such an input: every
             lower bound is above 0, or is 0 and the label wins the tie. Otherwise "unknown". If outputs are equal, the
             first of the tied classes wins. If a single output is 0, the class is 0.
-        radius: the argument of `certify`. It is an array in the shape of the input if each coordinate has its own
-            radius.
+        radius: the argument of `certify`. The radius is an array in the shape of the input if each coordinate has its
+            own radius.
         norm, method: the norm of the ball and the method of the bounds, as passed to `certify`.
         conditions: the conditions for the results.
         claims: names of the claims that state the bound.
@@ -280,8 +280,8 @@ def largest_radius(
     `label`.
 
     The result is infinite only if interval arithmetic over all inputs shows that no change of the input can change the
-    class. Otherwise, the search does not change any coordinate by more than 1e300. It does not try radii that are below
-    1e-305 or change every coordinate by less than 1e-305. If no other radius is robust, the result is 0.
+    class. Otherwise, the search does not change any coordinate by more than 1e300. The search does not try radii that
+    are below 1e-305 or change every coordinate by less than 1e-305. If no other radius is robust, the result is 0.
 
     Args:
         network: as for `certify`.

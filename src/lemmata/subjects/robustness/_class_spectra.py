@@ -120,8 +120,8 @@ def backdoor_report(features: ArrayLike, labels: ArrayLike, *, level: float = 0.
       structure.
 
     A class is visible if its top eigenvalue is above the reference, and its rows fall into two groups along the
-    eigenvector. This means that two normal distributions fit the rows far better than one, with a valley between them.
-    If more than half of the classes form two groups, these classes are undecided, because a backdoor affects few
+    eigenvector. Two groups mean that two normal distributions fit the rows far better than one, with a valley between
+    them. If more than half of the classes form two groups, these classes are undecided, because a backdoor affects few
     classes. Duplicates of a row count once. Columns that are constant or copies of other columns are left out.
 
     Args:

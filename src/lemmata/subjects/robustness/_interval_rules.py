@@ -44,7 +44,7 @@ _DISTRIBUTIONS = {"normal": norm.cdf, "uniform": _uniform, "laplace": _laplace}
 
 
 class IntervalRules(Population[IntervalRule]):
-    """Interval rules. Half of the rules are thresholds. The others are unions of intervals that contain the input.
+    """Interval rules. Half of the rules are thresholds. The other rules are unions of intervals that contain the input.
 
     Args:
         noise: the distribution of the noise.

@@ -111,7 +111,7 @@ def exact(
     """Return, for each row, a lower bound on <row, outputs> on the ball, and the best input that was found.
 
     The method is branch and bound (Tjeng et al., 2019). All searches together take at most about `seconds`. A lower
-    bound equals the minimum if its search ended in time. It is -inf if its search found no bound.
+    bound equals the minimum if its search ended in time. A lower bound is -inf if its search found no bound.
     """
     upper, limits, equal, values, low, high = _triangles(network, ball, bounds, whole=True)
     switches = len(low) - network.inputs - sum(len(lower) for lower, _ in bounds)

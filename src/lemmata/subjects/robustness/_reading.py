@@ -26,8 +26,9 @@ _NNX = frozenset(("Linear", "Conv", "BatchNorm", "Dropout"))
 
 @dataclasses.dataclass(frozen=True)
 class _Affine:
-    """A layer that is affine in its input. It is given by a matrix and bias (`pair`), or by functions of a batch of
-    inputs.
+    """A layer that is affine in its input.
+
+    The layer is given by a matrix and bias (`pair`), or by functions of a batch of inputs.
 
     `whole` is the function of the layer. `linear` is the function of the layer without its bias, which maps each unit
     vector to a column of the matrix.
@@ -50,8 +51,8 @@ def read_network(network: Any, params: Any = None, shape: tuple[int, ...] | None
             PyTorch that can be traced; or a module of Flax that takes a batch of inputs. A Flax module is a linen
             module, with its variables as `params`, or an nnx module. Sequential modules may be nested.
         params: the parameters of a `Serial` or the variables of a linen module, as its `init` returns them.
-        shape: the shape of one input. It is needed if the network is traced, begins with a ReLU, or takes inputs such
-            as images.
+        shape: the shape of one input. The shape is needed if the network is traced, begins with a ReLU, or takes inputs
+            such as images.
 
     Raises:
         SettingError: if a layer cannot be bounded (the message names the layer), or the object has another type.

@@ -103,7 +103,7 @@ def adaptive_slopes(bounds: Bounds) -> list[np.ndarray]:
 class _Backward:
     """The result of backward substitution: a linear function of the input for each row.
 
-    It also holds the coefficients of the hidden units before they are replaced by lines.
+    The result also holds the coefficients of the hidden units before they are replaced by lines.
     """
 
     rows: np.ndarray

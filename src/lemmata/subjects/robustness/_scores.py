@@ -17,7 +17,7 @@ def scores_of(network: Any, params: Any = None) -> tuple[Callable[[np.ndarray], 
 
     Args:
         network: a module of PyTorch, Flax or Equinox, a `Serial` with its `params`, or a fitted classifier with
-            `predict`. It may also be a function of a batch of vectors.
+            `predict`. The network may also be a function of a batch of vectors.
         params: the parameters of a `Serial`, or the variables of a linen module.
 
     Raises:

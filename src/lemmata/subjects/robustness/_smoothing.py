@@ -25,7 +25,7 @@ _BATCH = 4096
 def smoothed_radius(p: float, sigma: float, rival: float | None = None) -> float:
     """Return sigma/2 (Phi^-1(p) - Phi^-1(rival)), rounded down, where Phi is the standard normal distribution function.
 
-    This is an l2 radius within which the class of the smoothed classifier does not change (Cohen et al., 2019).
+    The result is an l2 radius within which the class of the smoothed classifier does not change (Cohen et al., 2019).
 
     Args:
         p: the probability of the class under the noise, or a lower bound on this probability.

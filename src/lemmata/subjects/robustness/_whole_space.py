@@ -21,7 +21,7 @@ def least_anywhere(
     Args:
         network: the network.
         center: the input from which the other coordinates take their values.
-        moves: for each coordinate, whether it may take any value. The others have the values of `center`.
+        moves: for each coordinate, whether it may take any value. All other coordinates have the values of `center`.
         rows: the combinations of outputs. Each row is one output or the difference of two outputs.
     """
     low, high = np.where(moves, -np.inf, center), np.where(moves, np.inf, center)

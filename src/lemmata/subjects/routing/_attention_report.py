@@ -31,16 +31,16 @@ class AttentionReport:
     """The number of tokens that the queries of an attention head read, and bounds from the span of its logits.
 
     Args:
-        effective: for each query, the effective number of tokens that the query reads. It is exp of the entropy of the
-            query's weights.
+        effective: for each query, the effective number of tokens that the query reads. This number is exp of the
+            entropy of the query's weights.
         largest: the largest weight of each query.
         span: the largest difference between two unmasked logits of one query.
         lengths, bounds: numbers of keys, and for each number, the largest weight that logits with this span can give to
             a single key.
         half: the smallest number of keys at which no weight can exceed 1/2 if logits have this span.
         contraction: the largest factor by which the layer can multiply the spread of values (their largest distance).
-            It is the largest total variation distance between two rows of weights. For many rows, it is an upper bound
-            on this distance.
+            The factor is the largest total variation distance between two rows of weights. For many rows, it is an
+            upper bound on this distance.
         mixed: the largest mixed difference M = (L_ij - L_ik) - (L_lj - L_lk) of four logits L, over queries i, l and
             keys j, k. The contraction is at most tanh(M/4). M is infinite if the masks of two queries differ.
         masked: the number of logits that are minus infinity.

@@ -168,8 +168,8 @@ def which_algorithm(
     Raises:
         SettingError: if the predictor cannot be called or fails, or a setting is invalid.
         ShapeError, DataError: if the shapes of the prompts do not fit each other, there are fewer than 20 prompts, or
-            numbers are not finite. They are also raised if targets or predictions are all 0, or if answers are not
-            single numbers.
+            numbers are not finite. These errors are also raised if targets or predictions are all 0, or if answers are
+            not single numbers.
 
     Example:
         >>> rng = np.random.default_rng(0)

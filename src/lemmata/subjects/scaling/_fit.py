@@ -46,7 +46,7 @@ class Fit:
     def excess(self, theta: Float[np.ndarray, "p"]) -> float:
         """Return the excess of another law's objective over that of the fit, in units of `scale`.
 
-        It has about the distribution of a squared t variable.
+        This excess has about the distribution of a squared t variable.
         """
         return (_objective(self, theta) - _objective(self, self.theta)) / self.scale
 

@@ -81,7 +81,10 @@ def jackknife_interval(fit: Fit, others: list[Fit], number: Functional, level: f
 def both_intervals(
     fit: Fit, others: list[Fit], number: Functional, level: float
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the profile interval and the jackknife interval of exp(number). The latter is NaN without other fits."""
+    """Return the profile interval and the jackknife interval of exp(number).
+
+    Without other fits, the jackknife interval is NaN.
+    """
     low, high = (_exponential(end) for end in profile_interval(fit, number, level))
     if not others:
         return (low, high), (math.nan, math.nan)

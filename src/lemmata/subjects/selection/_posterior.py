@@ -68,9 +68,9 @@ def proxy_tangent_gram(
     """Return the tangent kernel of a proxy, a small network that is trained to predict a model's outputs from its
     features.
 
-    The proxy is a dense network with SiLU between its layers. It is trained by a few full-batch steps of Adam on the
-    squared error to the outputs. The kernel is a mean over the proxy's outputs of a sum over layers. Each layer adds
-    the entrywise product of two Gram matrices: of the layer's inputs, and of the derivatives with respect to the
+    The proxy is a dense network with SiLU between its layers. The proxy is trained by a few full-batch steps of Adam on
+    the squared error to the outputs. The kernel is a mean over the proxy's outputs of a sum over layers. Each layer
+    adds the entrywise product of two Gram matrices: of the layer's inputs, and of the derivatives with respect to the
     layer's outputs. So Jacobians are never formed.
 
     Args:

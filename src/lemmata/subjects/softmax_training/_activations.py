@@ -1,7 +1,7 @@
 """Two-layer networks with three activations, and the widths and times that training these networks needs.
 
-The activations are ReLU, exponential and softmax. Each network is trained in the time of its own tangent kernel H. This
-means that the flow is dF/dt = -H (F - Y), where F are the outputs and Y the targets. The number lambda is the smallest
+The activations are ReLU, exponential and softmax. Each network is trained in the time of its own tangent kernel H. In
+this time, the flow is dF/dt = -H (F - Y), where F are the outputs and Y the targets. The number lambda is the smallest
 eigenvalue of the limit of H at infinite width. All networks start from the symmetric initialisation: hidden units come
 in pairs with equal weights and opposite signs, so F = 0.
 """
@@ -60,7 +60,8 @@ def slopes(
         units: the width of the network. It uses the first `units` columns of `weight`.
 
     Returns:
-        The outputs F, the factors s and the numbers c. They give the entry of the tangent kernel between output l at
+        The outputs F, the factors s and the numbers c. These three arrays give the entry of the tangent kernel between
+            output l at
         x_i and output l' at x_j: sum_r (a_lr - c_il) s_ir (a_l'r - c_jl') s_jr <x_i, x_j>. For softmax, c_il is the
         mean of a_l over units, weighted by the softmax at x_i; otherwise c_il is 0.
     """

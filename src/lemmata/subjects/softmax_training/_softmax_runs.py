@@ -133,8 +133,8 @@ class SoftmaxRuns(Population[Training]):
     Args:
         k, pairs, sigma, alignment, steps: the defaults of the settings.
         narrowest: the smallest number of pairs of units that a user may set.
-        movement: the function that computes the network at time tau. It takes the network at initialisation, a standard
-            normal number and the number of steps.
+        movement: the function that computes the network at time tau. The function takes the network at initialisation,
+            a standard normal number and the number of steps.
     """
 
     k: int = 1

@@ -94,8 +94,8 @@ class Cascade(eqx.Module):
     def step(self, z: Float[Array, "n p"], y: Float[Array, "... targets"], damping: float) -> "Cascade":
         """Return the cascade after one step in function space.
 
-        Solve (T + damping I) q = y - f(z) for the outputs f(z) at the inputs, and add H_l' (q * G_l) to every Y_l. This
-        is the damped Gauss-Newton step in the values of all packages together. With the Jacobian J, the step dY
+        Solve (T + damping I) q = y - f(z) for the outputs f(z) at the inputs, and add H_l' (q * G_l) to every Y_l. The
+        result is the damped Gauss-Newton step in the values of all packages together. With the Jacobian J, the step dY
         minimises |f + J dY - y|² + damping |dY|². The linear system has one unknown per row, not one per parameter.
 
         Args:

@@ -111,9 +111,9 @@ def bias_variance(
 
     The error is the squared error. Each draw splits the rows at random into two training sets and the rows to predict.
     Two fits f_1, f_2 to disjoint training sets are independent. So (f_1 - f_2)²/2 is an unbiased estimate of the
-    variance. Likewise, (y - f_1)(y - f_2) is an unbiased estimate of bias² + noise. Both hold for every distribution of
-    the rows. The sum of the two estimates is the mean error of the two fits. All fitting methods use the same splits.
-    Errors are summed over the outputs.
+    variance. Likewise, (y - f_1)(y - f_2) is an unbiased estimate of bias² + noise. Both statements hold for every
+    distribution of the rows. The sum of the two estimates is the mean error of the two fits. All fitting methods use
+    the same splits. Errors are summed over the outputs.
 
     One data set does not determine the error of a fit to more rows than `rows`. It separates noise from bias only if
     the noise is given, or if inputs are repeated with newly drawn targets. But one data set determines the differences
@@ -136,8 +136,8 @@ def bias_variance(
         seed: the random seed of the splits.
 
     Raises:
-        SettingError: if a fit is invalid or raises an error, or if there are fewer than 2 draws. It is also raised if
-            `rows` is above (n - 1)/2, the noise is negative, or the level is outside (0, 1).
+        SettingError: if a fit is invalid or raises an error, or if there are fewer than 2 draws. This error is also
+            raised if `rows` is above (n - 1)/2, the noise is negative, or the level is outside (0, 1).
         DataError, ShapeError: if the targets are not numbers, there are too few rows, or the shape of predictions does
             not fit the rows.
 

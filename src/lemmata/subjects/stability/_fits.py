@@ -63,7 +63,7 @@ def checked_loss(loss: str | Loss, y: np.ndarray) -> Loss:
 
     Args:
         loss: "squared", "absolute" or "zero-one", or a function of (predicted, y) that returns one number for each row.
-        y: the targets. They must be numbers, unless the loss is "zero-one" or a function.
+        y: the targets. The targets must be numbers, unless the loss is "zero-one" or a function.
 
     Raises:
         SettingError: if the name is unknown.

@@ -64,7 +64,7 @@ def opposed_rows(
 
     In opposed draws, all inputs are one vector, half of the targets are `far` and half are -`far`, and each replacement
     has the opposite target. If far - |<x, w>| exceeds `zone`, losses are linear in w, and a replacement reverses a
-    gradient. This is the worst case of every bound on stability.
+    gradient. Such losses are the worst case of every bound on stability.
     """
     keys = jax.random.split(key, 6)
     direction = jax.random.normal(keys[0], (d,))

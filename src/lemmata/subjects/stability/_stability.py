@@ -35,7 +35,8 @@ class Stability:
         uniform: the largest observed change of the loss at any row, for any replaced row. Uniform stability is the
             supremum over samples and rows, so it is at least this value.
         train: the mean loss of the fit at its training rows.
-        held_gap: the mean loss at held-out rows, minus `train`. This is the gap of the one fit to all training rows.
+        held_gap: the mean loss at held-out rows, minus `train`. `held_gap` is the gap of the one fit to all training
+            rows.
         held_interval: the confidence interval of the gap of this one fit, over new rows of the same distribution.
         rows: the indices of the rows of x that were replaced.
         changes: for each of these rows, the change of the loss at the row when it is replaced. A large change means
@@ -106,10 +107,10 @@ def stability(
     of the result compares the two gaps.
 
     The interval is a studentised bootstrap over the rows. The variance is estimated by the method of Efron and Stein.
-    It is half of the sum, over the rows, of the squared change of the estimate when the row is replaced. Intervals of
-    level 0.9 were tested on eight simulated distributions and fits that were not used to tune the interval (60 to 150
-    rows). The intervals contained the gap in 92 to 98 % of cases. A plain bootstrap of the changes contains it in 60 to
-    90 % of cases, because changes that share a sample are not independent.
+    The estimate of the variance is half of the sum, over the rows, of the squared change of the estimate when the row
+    is replaced. Intervals of level 0.9 were tested on eight simulated distributions and fits that were not used to tune
+    the interval (60 to 150 rows). The intervals contained the gap in 92 to 98 % of cases. A plain bootstrap of the
+    changes contains it in 60 to 90 % of cases, because changes that share a sample are not independent.
 
     Args:
         fit: a function of (x, y) that returns an object with a method `predict`, or a function of x.
@@ -198,8 +199,9 @@ def efron_stein(found: ReplaceOne) -> float:
     The estimate follows Efron and Stein. The variance of any function of n independent rows is at most half of the
     expected sum of its squared changes when a row is replaced. A replaced row affects the mean change in three ways.
     The first is its own term. The second is the losses at the other rows before they are replaced (`others`). The third
-    is the losses at the other rows after they are replaced. These are losses at unseen rows. They are estimated by
-    `unseen`, a mean over the pool, and the sampling variance of this mean is subtracted.
+    is the losses at the other rows after they are replaced. The losses of the third kind are losses at unseen rows.
+    Losses at unseen rows are estimated by `unseen`, a mean over the pool, and the sampling variance of this mean is
+    subtracted.
 
     Args:
         found: the changes of the losses when rows are replaced.

@@ -48,8 +48,8 @@ def legs_skew(states: int) -> Float[Array, "n n"]:
 def legs_low_rank(states: int) -> tuple[DiagonalPlusLowRank, Complex[Array, "n n"]]:
     """Return A of LegS in the eigenbasis V of its normal part, V* A V = diag(l) - (V* P)(V* P)*, and V.
 
-    The normal part is A + P P^T = -I/2 + S with the S and P of `legs_skew`, and l are its eigenvalues. It has
-    orthonormal eigenvectors, so the change of basis is well conditioned. The eigenvectors of A itself are badly
+    The normal part is A + P P^T = -I/2 + S with the S and P of `legs_skew`, and l are its eigenvalues. The normal part
+    has orthonormal eigenvectors, so the change of basis is well conditioned. The eigenvectors of A itself are badly
     conditioned.
 
     Args:

@@ -57,7 +57,7 @@ class AbstractStateMatrix(eqx.Module):
 
 
 class DenseMatrix(AbstractStateMatrix):
-    """A matrix without structure. It has N² entries, and a step costs N² operations.
+    """A matrix without structure. The matrix has N² entries, and a step costs N² operations.
 
     Args:
         entries: the matrix A, (N, N).

@@ -99,7 +99,7 @@ class DiscreteSystem(AbstractSystem):
 def oscillators(states: int) -> DiagonalMatrix:
     """Return the damped modes of diagonal state-space models: the poles l_n = -1/2 + i pi n, n = 0, ..., N - 1.
 
-    They are the initialisation of gu2022s4d.
+    These modes are the initialisation of gu2022s4d.
 
     Raises:
         SettingError: if N is not a whole number above 0.

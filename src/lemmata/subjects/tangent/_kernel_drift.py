@@ -33,8 +33,8 @@ class KernelDrift:
     Args:
         steps: the numbers of steps of descent after which values are given.
         drift: |K_t - K_0|_F / |K_0|_F, where K_t is the tangent kernel at the rows after t steps.
-        alignment: the alignment of the kernel with the targets y, y' K_t y / (|K_t|_F |y|²). It is 1 for the kernel
-            y y'.
+        alignment: the alignment of the kernel with the targets y, y' K_t y / (|K_t|_F |y|²). The alignment is 1 for the
+            kernel y y'.
         loss: |f_t - y|²/(2 n), where f_t are the outputs after t steps, and y are the n targets.
         linear: the loss of the network that is linearised at the start and trained with the same steps.
         rate: the step size for the loss |f - y|²/2.

@@ -143,8 +143,8 @@ class BoostedRun(eqx.Module):
     values -1 and 1).
 
     Args:
-        votes: the value of each round's rule at each row, times the class of the row. It is 1 if the rule is right, and
-            otherwise -1.
+        votes: the value of each round's rule at each row, times the class of the row. A vote is 1 if the rule is right,
+            and otherwise -1.
         errors: the weighted error of each rule when it was chosen.
     """
 

@@ -62,10 +62,10 @@ def read_chain(model: AbstractModel, x: np.ndarray) -> Chain:
     """Return the affine maps of a model at its parameters, for rows of the shape of `x`.
 
     This function reads functions of JAX whose activations are max(., 0) or tanh. Models of Equinox and Flax, and
-    scikit-learn's linear models and perceptrons, are functions of JAX. It also reads PyTorch's Sequential if its layers
-    are Tanh, Hardtanh, ReLU6, Softshrink or layers that `read_network` reads. The activation itself is not stored.
-    Statements about a chain need only that its activations have a slope of at most 1 and are 0 at 0, and this holds for
-    all of these activations.
+    scikit-learn's linear models and perceptrons, are functions of JAX. The function also reads PyTorch's Sequential if
+    its layers are Tanh, Hardtanh, ReLU6, Softshrink or layers that `read_network` reads. The activation itself is not
+    stored. Statements about a chain need only that its activations have a slope of at most 1 and are 0 at 0, and this
+    holds for all of these activations.
 
     Args:
         model: the model that is read as a chain, at its parameters.

@@ -73,7 +73,7 @@ def in_order(rows: Any, wanted: tuple[Any, ...] | None, name: str, whose: str, s
 def in_one_order(model: Any, x: Any, held: Any, deployed: Any) -> tuple[Any, Any, Any]:
     """Return training rows, held-out rows with their targets, and deployment rows, with columns in the model's order.
 
-    This is the order of the columns that the model was fitted to. If the model stores no names of columns, it is the
+    The model's order is that of the columns to which it was fitted. If the model stores no names of columns, it is the
     column order of the training rows. Frames for a pipeline that selects columns by their names may have other columns,
     too.
 

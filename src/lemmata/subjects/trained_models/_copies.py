@@ -49,10 +49,10 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     A row is a near duplicate if another row is closer than 1/100 of the median distance between nearest distinct
     training rows. The median is over all training rows, or over 512 evenly spaced training rows if there are more. A
     second rule finds duplicates to which a little noise was added. The distance of such a row to another row must be
-    below 1/10 of this median distance. It must also be below r times the distance of the row to its fifth nearest
-    neighbour. The number r is so small that 0.01 rows are expected to be so close by chance. Among rows that fill m
-    dimensions evenly, a share 4 r^m are so close. To find m, divide the distance of the second nearest neighbour of
-    each row by the distance of the nearest. In m dimensions, the median of these ratios is about 2^(1/m). The second
+    below 1/10 of this median distance. The distance must also be below r times the distance of the row to its fifth
+    nearest neighbour. The number r is so small that 0.01 rows are expected to be so close by chance. Among rows that
+    fill m dimensions evenly, a share 4 r^m are so close. To find m, divide the distance of the second nearest neighbour
+    of each row by the distance of the nearest. In m dimensions, the median of these ratios is about 2^(1/m). The second
     rule is used only if m is at least 3. Distances are Euclidean, over whole rows. Exact duplicates are found by a
     hash. A missing cell (NaN) becomes the mean of its column, and an added column marks missing cells (see
     `as_points`). Two missing cells are equal.

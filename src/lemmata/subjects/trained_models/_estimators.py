@@ -207,7 +207,8 @@ def with_both_classes(model: AbstractModel, x: np.ndarray, y: Any) -> AbstractMo
 def _seen(estimator: Any, name: str) -> Callable[[np.ndarray], np.ndarray]:
     """Return a function for the outputs that an estimator can give.
 
-    These are class probabilities, or else class scores, or else classes as 1 and 0. For a regression, they are values.
+    The outputs are class probabilities, or else class scores, or else classes as 1 and 0. For a regression, they are
+    values.
     """
     classes = getattr(estimator, "classes_", None)
     if hasattr(estimator, "predict_proba"):

@@ -40,8 +40,8 @@ class GrokkingModels(Population[Trained]):
 
     By default, there are fewer rows than features. Descent on the mean log loss plus decay begins at normal weights of
     a given size. The training rows do not constrain a part of the weights. If the initial size is large, this part
-    causes wrong predictions on held-out rows until it has decayed. This is long after all training rows are fitted.
-    With random classes (`noise` = 1), predictions on held-out rows stay wrong.
+    causes wrong predictions on held-out rows until it has decayed. The part decays long after all training rows are
+    fitted. With random classes (`noise` = 1), predictions on held-out rows stay wrong.
     """
 
     settings = Space(

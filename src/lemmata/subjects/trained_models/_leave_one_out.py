@@ -49,10 +49,10 @@ class LeftOut:
         leverage: the largest eigenvalue of Lambda_i^1/2 S_i Lambda_i^1/2 in each row, below 1.
         dimension: the effective dimension tr M (M + n delta)^-1 of the Gauss-Newton matrix M = sum J_i' Lambda_i J_i.
             If the curvature is restricted to a span of rows, the effective dimension is too large by at most 3.
-        movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n. This is the change of the outputs
-            in one more Newton step, relative to their size. It is 0 at a stationary point. If units have kinks (as ReLU
-            has), descent may not reach a gradient of 0. Then a small movement still shows that the outputs are close to
-            those of the minimiser. The length of the gradient does not show this.
+        movement: |J H^-1 g| / |f|, where g is the gradient of the objective times n. This movement is the change of the
+            outputs in one more Newton step, relative to their size. At a stationary point, the movement is 0. If units
+            have kinks (as ReLU has), descent may not reach a gradient of 0. Then a small movement still shows that the
+            outputs are close to those of the minimiser. The length of the gradient does not show this.
         error: the largest relative error of the curvature as a quadratic form, if the curvature is restricted to a
             span.
         bend: the median over a few rows of |f(theta_i; x_i) - moved_i| / |moved_i - f_i|. Here theta_i are the

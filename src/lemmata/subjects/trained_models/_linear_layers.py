@@ -76,7 +76,7 @@ def linear_layers(model: AbstractModel, x: np.ndarray, seed: int = 0) -> Bool[np
     Linear means that the second difference of the outputs is 0, up to 1e-8 of the size of the outputs. The direction is
     as long as the vector of the parameters in these layers. Layers with an axis whose size is the number of outputs are
     tried first. This order matters if two arrays are multiplied with each other: the outputs are linear in each array,
-    but not in both jointly, so only the array that is tried first is accepted. This is then the readout.
+    but not in both jointly, so only the array that is tried first is accepted. That array is then the readout.
 
     Args:
         model: the model at its parameters.

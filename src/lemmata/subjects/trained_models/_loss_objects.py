@@ -22,8 +22,8 @@ def stated_loss(loss: Any, name: str = "loss") -> StatedLoss | None:
     """Return the loss that the user stated: in a form that `GRAMMAR` lists, or as an object of PyTorch.
 
     The objects that can be read are `CrossEntropyLoss` (also with smoothed labels), `NLLLoss`, `BCEWithLogitsLoss`,
-    `BCELoss`, `HuberLoss` and `PoissonNLLLoss`. They must take the mean over rows and have no weights. `MSELoss` is
-    twice the squared loss of `GRAMMAR`, so `MSELoss` raises an error. The message gives the right text.
+    `BCELoss`, `HuberLoss` and `PoissonNLLLoss`. Such an object must take the mean over rows and have no weights.
+    `MSELoss` is twice the squared loss of `GRAMMAR`, so `MSELoss` raises an error. The message gives the right text.
 
     Args:
         loss: the loss as the user wrote it, or None if it is not stated.

@@ -47,11 +47,11 @@ class LossError(SettingError):
 class Loss:
     """The loss of a row, as a function of its outputs f and its target y.
 
-    log: sum_c q_c (log sum_k exp f_k - f_c) where q_c = w_c ((1 - s) y_c + s/C) and y is one-hot. This is the log loss
-    of C classes with a weight w_c for each class and labels smoothed by the share s, as in `torch.nn.CrossEntropyLoss`.
-    huber: sum_c h(f_c - y_c), where h(r) = r²/2 up to the width d and d |r| - d²/2 beyond. poisson: sum_c exp f_c - y_c
-    f_c, which is minus the log likelihood of counts y with means exp f, up to a constant. other: a loss that cannot be
-    stated. Its values and derivatives raise LossError.
+    log: sum_c q_c (log sum_k exp f_k - f_c) where q_c = w_c ((1 - s) y_c + s/C) and y is one-hot. The sum is the log
+    loss of C classes with a weight w_c for each class and labels smoothed by the share s, as in
+    `torch.nn.CrossEntropyLoss`. huber: sum_c h(f_c - y_c), where h(r) = r²/2 up to the width d and d |r| - d²/2 beyond.
+    poisson: sum_c exp f_c - y_c f_c, which is minus the log likelihood of counts y with means exp f, up to a constant.
+    other: a loss that cannot be stated. Its values and derivatives raise LossError.
 
     Args:
         kind: "log", "huber", "poisson" or "other".

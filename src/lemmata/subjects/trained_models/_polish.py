@@ -155,8 +155,8 @@ def _descended(
         largest: the largest entry of the gradient at which L-BFGS ends.
         gain: the decrease of the objective over ten steps at which L-BFGS ends. If the objective is above 1, the
             decrease is divided by the objective. Ten steps are used because a single step may gain almost nothing
-            although descent has not ended. This happens at the kink of a unit, and in the first step, which has no
-            estimate of the curvature.
+            although descent has not ended. A step gains so little at the kink of a unit, and in the first step, which
+            has no estimate of the curvature.
     """
     values: list[float] = []
 

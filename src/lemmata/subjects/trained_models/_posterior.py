@@ -36,7 +36,7 @@ class PosteriorSpread:
         spread: the matrix J(x) H^-1 J(x)' for each new row x. The module docstring defines J(x) and H.
         dimension: the effective dimension tr M H^-1, where M is the curvature H without the term of the decay.
         movement: |J H^-1 g| / |f|. Here J is the Jacobian of the outputs f at all training rows, and g is the gradient
-            of the objective times the number of rows. This is 0 at a stationary point.
+            of the objective times the number of rows. The movement is 0 at a stationary point.
         whole: whether the posterior is over all parameters, and not only over the readout.
     """
 

@@ -33,7 +33,7 @@ class SampledRows:
         rows: the indices, among the training rows, of the rows that were left out.
         outputs: the outputs at each row of the model without this row.
         movement: |J H^-1 g| / |f| over all rows, where H is the curvature and g is the gradient of the objective times
-            n. This is the change of the outputs in one more Newton step, relative to their size.
+            n. This movement is the change of the outputs in one more Newton step, relative to their size.
         residual: the largest |A d - b| / |b| at the end of conjugate gradients, over all solved systems A d = b.
         products: the number of products with the curvature of all rows.
     """

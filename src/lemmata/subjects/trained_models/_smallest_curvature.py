@@ -1,4 +1,7 @@
-"""The smallest eigenvalue of the Hessian of an objective. It shows whether a stationary point is a minimum."""
+"""The smallest eigenvalue of the Hessian of an objective.
+
+This eigenvalue shows whether a stationary point is a minimum.
+"""
 
 import dataclasses
 
@@ -72,9 +75,9 @@ def smallest_curvature(
 def _direction(objective: Objective, seed: int) -> Float[np.ndarray, " P"]:
     """Return a pseudo-random unit vector that does not depend on the order of the parameters.
 
-    For random u, the vector J' u would be concentrated in directions of large curvature. It would hardly contain
-    directions of small curvature. So each entry of J' u is replaced by a rapidly varying function of the entry, a
-    cosine.
+    For random u, the vector J' u would be concentrated in directions of large curvature. Such a vector would hardly
+    contain directions of small curvature. So each entry of J' u is replaced by a rapidly varying function of the entry,
+    a cosine.
     """
     model = objective.model
     u = np.random.default_rng([seed, 21]).normal(size=objective.y.shape)

@@ -58,7 +58,7 @@ class Task:
         loss: the loss of the training. "softmax" is log sum exp f - f_y for classes. "squared" is |f - y|²/2 for
             values. "documents" is for language models, whose one output f is the loss of a document. Any other loss is
             a `Loss`.
-        outputs: the meaning of the model's outputs. They are "logits", "probabilities", "values", "losses of
+        outputs: the meaning of the model's outputs. The outputs are "logits", "probabilities", "values", "losses of
             documents", "logarithms of means" of counts, "scores" of classes, or "classes". For scores, the largest
             score gives the class, but no score is a probability.
         labels: the class of each output; empty for values.

@@ -236,8 +236,8 @@ def _differentiable() -> Iterator[None]:
 def _padding_fixed(module: Any, params: dict[str, Any]) -> dict[str, Any]:
     """Return the embeddings that have a `padding_idx`, with the module's own vector of this index.
 
-    PyTorch gives this vector no gradient, so training never changes it. It is therefore a fixed part of the function,
-    although outputs may depend on it.
+    PyTorch gives this vector no gradient, so training never changes it. The vector is therefore a fixed part of the
+    function, although outputs may depend on it.
 
     Args:
         module: the user's module.

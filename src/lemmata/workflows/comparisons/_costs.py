@@ -23,8 +23,8 @@ SHORTEST_RUN = 0.01
 def cost(family: str, lengths: Sequence[int], channels: int, mean: bool) -> Cost | None:
     """Measure, at each length, the cost of a mixer's output at every position of one row, with a linear map after it.
 
-    The compiler reports the numbers of operations and bytes. It counts the body of a loop only once. The step of the
-    recurrence is therefore compiled separately and counted T times, where T is the length.
+    The compiler reports the numbers of operations and bytes. The compiler counts the body of a loop only once. The step
+    of the recurrence is therefore compiled separately and counted T times, where T is the length.
 
     Args:
         family: the name of the family.

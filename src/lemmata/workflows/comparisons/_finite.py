@@ -1,4 +1,4 @@
-"""Train a small network of each family with equal budgets: do networks rank the families as their kernels do?"""
+"""Train small networks of all families with one budget, and compare their ranking with that of the kernels."""
 
 import time
 from collections.abc import Callable

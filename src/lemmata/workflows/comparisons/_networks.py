@@ -1,4 +1,4 @@
-"""Build one network of each family of sequence mixers, for infinitely wide networks' kernels and for training."""
+"""Build one network for each family of sequence mixers, to compute its kernel at infinite width or to train it."""
 
 import numpy as np
 from jaxtyping import Float

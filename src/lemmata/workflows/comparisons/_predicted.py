@@ -22,7 +22,7 @@ class Predicted:
 
     Args:
         error, lower, upper: the error divided by that of guessing, and the ends of its interval, at the chosen settings
-            and ridges. They are means over the splits.
+            and ridges. These errors are means over the splits.
         effective_dimension: tr K (K + ridge)^-1 of the training rows, as a mean over the splits.
         alignment: the share of the target's squared norm in the first 10 and the first 100 eigenvectors, also as a mean
             over the splits.

@@ -1,4 +1,7 @@
-"""Predict rows from noisy rows by kernels, as a diffusion model does. The ranking of the families ignores this."""
+"""Predict rows from noisy rows by kernels, as a diffusion model does.
+
+The ranking of the families ignores these predictions.
+"""
 
 import numpy as np
 from jaxtyping import Float

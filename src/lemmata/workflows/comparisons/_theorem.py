@@ -16,9 +16,9 @@ def theorem(data: Sequences, training: int, errors: dict[str, float], pair: Pair
     """Compare Theorem 1 of the survey "Mathematics of Foundation Models" with the errors of recurrence and attention.
 
     For n rows and functions of d variables with s derivatives, the theorem gives rates at which the error falls: ((log
-    n)/n)^(2s/d) for attention and n^(-s/d) for state-space models. It also states that state-space models strictly
-    dominate for d > 2. But its rate for attention is the smaller one at every n >= 2: the rate for attention divided by
-    the rate for state-space models is ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1, for any d.
+    n)/n)^(2s/d) for attention and n^(-s/d) for state-space models. The theorem also states that state-space models
+    strictly dominate for d > 2. But its rate for attention is the smaller one at every n >= 2: the rate for attention
+    divided by the rate for state-space models is ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1, for any d.
 
     Args:
         data: the rows.

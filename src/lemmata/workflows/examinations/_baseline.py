@@ -108,8 +108,8 @@ def parts_classes(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.nda
 def order_kept(trained: Trained) -> float | None:
     """Return the rank correlation of outputs and targets if it is large and significant; otherwise None.
 
-    The correlation is Spearman's, on held-out rows if there are at least ten, and otherwise on training rows. It is
-    computed only for a regression with a single output.
+    The correlation is Spearman's, on held-out rows if there are at least ten, and otherwise on training rows. The
+    correlation is computed only for a regression with a single output.
 
     Args:
         trained: the model with its rows.
@@ -128,8 +128,9 @@ def order_kept(trained: Trained) -> float | None:
 def paired_interval(right: int, wrong: int, n: int) -> tuple[float, float]:
     """Return an interval at 95 % for the error of a constant answer minus the error of the model, on the same rows.
 
-    The interval is Tango's: it contains the differences d that a score test of paired shares does not reject. It also
-    contains 0 unless McNemar's exact test rejects 0, because the score test is too sure if few rows differ.
+    The interval is Tango's: it contains the differences d that a score test of paired shares does not reject. The
+    interval also contains 0 unless McNemar's exact test rejects 0, because the score test rejects too often if few rows
+    differ.
 
     Args:
         right: the number of rows that only the model gets right.
@@ -160,7 +161,7 @@ def mean_interval(values: Float[np.ndarray, " m"]) -> GaugeInterval:
 
 
 def _by_frequencies(x: np.ndarray, documents: np.ndarray) -> Float[np.ndarray, " m"]:
-    """Return each document's loss, in nats per token, by the token counts of the training documents, each plus one."""
+    """Return each document's loss in nats per token, if tokens are predicted by training counts plus one."""
     known, told = x[:, 1:], documents[:, 1:]
     tokens = np.union1d(known[known >= 0], told[told >= 0])
     counts = np.ones(len(tokens))

@@ -70,8 +70,8 @@ def _rejects_one(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], t: fl
 def excludes(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
     """Whether a model gives some row's own class the probability 0.
 
-    This can happen if probabilities are shares of neighbours or trees. The log loss is then infinite, and the
-    temperature with the least log loss depends on this row alone.
+    Probabilities can be 0 if they are shares of neighbours or trees. The log loss is then infinite, and the temperature
+    with the least log loss depends on this row alone.
 
     Args:
         f: the logits of the rows.

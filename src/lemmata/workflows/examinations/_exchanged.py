@@ -1,4 +1,4 @@
-"""Test by the errors whether held-out rows, and not the training rows, look like the rows of the model's fit."""
+"""Test whether the errors look as if the model was fitted to the held-out rows instead of the training rows."""
 
 import numpy as np
 from jaxtyping import Float

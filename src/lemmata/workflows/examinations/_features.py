@@ -21,7 +21,7 @@ _MACHINES = (
 
 
 def beside_its_kernels(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    """Return a sentence that compares the model's error with those of its kernel machines; none without a test.
+    """Return a sentence that compares the errors of the model and its kernel machines; none without such checks.
 
     A kernel machine is ridge regression with the model's tangent kernel, at the start or at the trained weights. A
     significance test decides whether the errors of model and kernel machine differ (`verb_of`). In theory, a model that

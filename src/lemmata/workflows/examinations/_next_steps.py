@@ -1,4 +1,6 @@
-"""Find actions to do next: check labels, or change the decay or the temperature. Each is tried on a copy of the model.
+"""Find actions to do next: check labels, or change the decay or the temperature.
+
+Each action is tried on a copy of the model.
 
 The copy is trained further from the current weights by gradient descent, on the objective as the action changes it. The
 rows that measure the effect of an action were not used to choose the action. Labels and decay are chosen by leaving
@@ -111,8 +113,8 @@ def _labels(trained: Trained, left_out: Gauge | None, names: RowNames) -> list[A
     The text does not give the number of wrong labels, because the estimate also counts wrong labels that a table
     already had. On other tables with planted wrong labels, the interval of this estimate contained the number of
     planted labels in only 29 of 38 lists. The effect is reported only in errors, because the log loss may rise although
-    the model improves. This happens if held-out labels are wrong, too: a better model is more certain of the right
-    class, so it has a larger log loss at each wrong label.
+    the model improves. The log loss rises if held-out labels are wrong, too: a better model is more certain of the
+    right class, so it has a larger log loss at each wrong label.
     """
     doubts = of_training_rows(trained, left_out)
     if doubts is None or not (stands(doubts) and counted(trained)) or not (doubts.wrong > 0.5).any():

@@ -176,7 +176,7 @@ def _derivative(trained: Trained) -> Check:
 
 
 def _rounded(model: AbstractModel, v: np.ndarray, exact: np.ndarray, x: np.ndarray) -> bool:
-    """Whether the model rounds inside: after a tiny step, outputs leave the tangent more than curvature explains."""
+    """Whether the model rounds inside: after a tiny step, outputs leave the tangent by more than curvature explains."""
     once, moved = model.outputs(x), model.at(model.theta + _TINY * v).outputs(x)
     return bool(np.abs(moved - once - _TINY * exact).max() > _FINE * np.abs(once).max())
 

@@ -65,11 +65,12 @@ def load_program(
 ) -> Program:  # fmt: skip
     """Run a user's program, and put weights into the model that the program builds.
 
-    The program is executed like any Python file. It must define `build()`, which returns a model that `read_model`
-    accepts. It may also define `fit(x, y, seed, start=None)`, `decay`, `loss`, `labels` and `privacy = {"sampling": q,
-    "noise": sigma, "steps": T}`. A language model returns logits (n, T, vocabulary) for tokens (n, T). Its program sets
-    `task = "language"` and, if needed, `padding = 0`. `scale = 255.0` states that all inputs have the same unit and
-    that their size is at most 255. `sizes()` returns models of other sizes that were trained in the same way.
+    The program is executed like any Python file. The program must define `build()`, which returns a model that
+    `read_model` accepts. The program may also define `fit(x, y, seed, start=None)`, `decay`, `loss`, `labels` and
+    `privacy = {"sampling": q, "noise": sigma, "steps": T}`. A language model returns logits (n, T, vocabulary) for
+    tokens (n, T). Its program sets `task = "language"` and, if needed, `padding = 0`. `scale = 255.0` states that all
+    inputs have the same unit and that their size is at most 255. `sizes()` returns models of other sizes that were
+    trained in the same way.
 
     Args:
         path: the program.

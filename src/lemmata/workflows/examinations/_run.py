@@ -196,7 +196,8 @@ def _planned(trained: Trained, order: list[AbstractGauge], second: float) -> tup
 def _knowing(trained: Trained, questions: Iterable[Any]) -> Trained:
     """Mark computations that checks share as done for the model, without doing them.
 
-    This is enough to estimate the costs of later checks, which depend only on which of these computations are done.
+    These marks are enough to estimate the costs of later checks, which depend only on which of these computations are
+    done.
     """
     for question in questions:
         if not is_known(question, trained):

@@ -57,7 +57,7 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
     a result, a random forest on all rows is used, whose errors differ from the model's errors.
 
     Args:
-        trained: the model with its rows. It must not guess, because a guessing model contradicts every label.
+        trained: the model with its rows. The model must not guess, because a guessing model contradicts every label.
         left_out: the check of the error from training rows alone.
         names: the names of rows.
     """

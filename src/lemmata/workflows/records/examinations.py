@@ -76,8 +76,8 @@ class Gauge:
         status: agrees, disagrees, vacuous, inapplicable, unscored, unaffordable, descriptive or failed.
         reason: the reason for the status, in a sentence.
         hypotheses: the conditions of the claim with their values.
-        predicted: the predicted number with its interval. It comes from training rows and weights, or from held-out
-            rows that are not used for the measurement. None if there is no prediction.
+        predicted: the predicted number with its interval. The prediction comes from training rows and weights, or from
+            held-out rows that are not used for the measurement. None if there is no prediction.
         measured: the same number measured by another method, with its interval; None if it was not measured.
         route: the method of the measurement, in words.
         trivial: the value of the same number that is known without the theory.
@@ -87,7 +87,7 @@ class Gauge:
         seconds: the seconds that the check took.
         price: the seconds that the check was expected to take before it began.
         rows_factor: for a vacuous bound, the factor by which the number of rows would have to grow until the bound is
-            no longer vacuous. It is None for all other checks, and if no number of rows is enough.
+            no longer vacuous. The factor is None for all other checks, and if no number of rows is enough.
         alternative: for a bound on the error, the limit from held-out rows alone, which the bound has to beat.
         ends: the meaning of the ends of the interval of `measured`; empty if `measured` has no interval.
     """

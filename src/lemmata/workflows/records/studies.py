@@ -20,8 +20,8 @@ class Point:
         n: the number of training rows.
         value: the metric on held-out rows, as a mean over splits.
         se: the standard error of `value`, as a statement about new rows.
-        splits: the number of splits in the mean. It is 0 for exact measurements on all rows, which leave out one row
-            at a time for numbers and ten folds for classes.
+        splits: the number of splits in the mean. The number is 0 for exact measurements on all rows, which leave out
+            one row at a time for numbers and ten folds for classes.
     """
 
     n: Positive

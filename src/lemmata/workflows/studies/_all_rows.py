@@ -28,11 +28,12 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
     """Add an exact measurement on all rows to a kernel's learning curve as its last size, and compute its eigensystem.
 
     In regression, the measurement is leave-one-out, the error at N - 1 training rows. For classes, the rows are divided
-    into ten folds with equal shares of every class, and one fold at a time is left out. The reason: a left-out row's
-    class is rarer among the other rows, so leave-one-out would give a machine that learned nothing a larger error than
-    guessing. The measurement needs independent rows. For a table with groups, with rows in time order, or with more
-    than 2,500 rows, only the eigensystem of the given rows is computed. If mean targets of texts are among the columns,
-    neither is computed, because the columns of a row then depend on the targets of other rows.
+    into ten folds with equal shares of every class, and one fold at a time is left out. Leave-one-out is not used for
+    classes, because a left-out row's class is rarer among the other rows. A machine that learned nothing would then
+    have a larger error than guessing. The measurement needs independent rows. For a table with groups, with rows in
+    time order, or with more than 2,500 rows, only the eigensystem of the given rows is computed. If mean targets of
+    texts are among the columns, neither is computed, because the columns of a row then depend on the targets of other
+    rows.
 
     Args:
         measured: the kernel with its learning curve on splits.

@@ -59,8 +59,8 @@ def _fixed(x: np.ndarray) -> dict[str, Callable[[], tuple[str, str, AbstractKern
 class Divide(eqx.Module):
     """Divide inputs by a radius, so that they lie in the unit ball.
 
-    This is for the softmax kernel <x, y> exp(sigma² <x, y>). Without the division, the kernel would grow exponentially
-    in |x|². The theory of this kernel also needs |x| <= 1.
+    The scaling is for the softmax kernel <x, y> exp(sigma² <x, y>). Without the division, the kernel would grow
+    exponentially in |x|². The theory of this kernel also needs |x| <= 1.
     """
 
     radius: float

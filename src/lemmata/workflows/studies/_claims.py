@@ -87,7 +87,10 @@ def _words(claim: Claim) -> dict:
 
 
 def _numbers(claim: Claim, problem: Regression, seed: int) -> dict:
-    """Return the examination as plain values, or why it broke off. Breaking off is no evidence about the claim."""
+    """Return the examination as plain values, or why it broke off.
+
+    An examination that breaks off says nothing about the claim.
+    """
     try:
         found = examine(claim, problem, key_from(seed, "examination", claim.name))
     except (LemmataError, ArithmeticError, ValueError, RuntimeError) as error:

@@ -195,7 +195,7 @@ def raw_inputs(
 
 
 def _are_numbers(column: pl.Series) -> bool:
-    """Whether a text column has too many categories, and all its used cells are numbers (only unused cells are not)."""
+    """Whether a text column has too many categories, although all of its used cells are numbers."""
     return column.drop_nulls().n_unique() > MOST_CATEGORIES and not not_numbers(column)[0]
 
 

@@ -228,7 +228,7 @@ def load_dataset(
         data: "digits", "breast_cancer", "wine", "diabetes" or "iris"; the path of a text file with a header (.csv,
             .tsv, .txt, also packed), of a spreadsheet, or of a Parquet, Feather, JSON lines or NPZ file; a pandas or
             polars data frame; a pair (x, y) of arrays; or a scikit-learn bunch.
-        target: the column to predict. It is optional for bundled sets, pairs and NPZ files with an array y.
+        target: the column to predict. The target is optional for bundled sets, pairs and NPZ files with an array y.
         task: "classification" or "regression". By default, text, booleans, and integers with at most 20 distinct values
             and 5 rows for each value are classes; all other targets are regression.
         drop_missing: drop rows with a missing, NaN or infinite cell instead of imputing the cell.

@@ -1,4 +1,7 @@
-"""Make the transformer from raw inputs to the encoded matrix of the models. It is fitted to the rows of one split."""
+"""Make the transformer from raw inputs to the encoded matrix of the models.
+
+The transformer is fitted to the rows of one split.
+"""
 
 from typing import Any
 
@@ -71,7 +74,7 @@ def encoder(inputs: Float64[np.ndarray, "N p"], categories: Categories, calendar
     become standardised one-hot columns over the vocabulary of the whole table, and missing cells are another category.
     Dates become standardised numbers and standardised columns for the parts of `calendars`. The transformer uses only
     scikit-learn. skrub's TableVectorizer is not used. It chooses the encoding from the rows to which it is fitted, so
-    the number of encoded columns would change from split to split. It would also be one more dependency.
+    the number of encoded columns would change from split to split. skrub would also be one more dependency.
 
     >>> inputs = np.array([[0.0, 1.5], [1.0, np.nan], [np.nan, 2.5], [0.0, 3.5]])
     >>> encode = encoder(inputs, (("blue", "red"), None))

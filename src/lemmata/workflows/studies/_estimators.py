@@ -30,8 +30,8 @@ class Fit:
     Args:
         outputs: the predictions (m, k), which are numbers in the target's units, or one score for each class.
         chances: the probabilities of the classes (m, k); None in regression.
-        learns: whether the model learned anything. It is false for a kernel machine if the largest ridge is the best of
-            the ridges that were tried, because predictions with this ridge are about the mean.
+        learns: whether the model learned anything. A kernel machine has learned nothing if the largest ridge is the
+            best of the ridges that were tried, because predictions with this ridge are about the mean.
         certain: whether the model predicts classes without probabilities, so that `chances` are 0 and 1.
     """
 

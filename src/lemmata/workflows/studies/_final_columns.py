@@ -202,7 +202,9 @@ def _number(text: str) -> float | None:
 
 
 def encoder_of(kinds: Kinds, raw: Raw, scaled: bool, means: bool = True, numbers: bool = False) -> ColumnTransformer:
-    """Return the unfitted encoder of a pipeline. It takes columns by their names, or by their positions in an array.
+    """Return the unfitted encoder of a pipeline.
+
+    The encoder takes columns by their names, or by their positions in an array.
 
     Args:
         kinds: the kinds of the columns.

@@ -287,9 +287,9 @@ def _function_of(column: np.ndarray, target: np.ndarray, category: bool, classes
 def _tells_commonest(column: np.ndarray, target: np.ndarray, classes: tuple[str, ...] | None) -> str | None:
     """Return a text if a two-valued column shows, in every row, whether the target has its most frequent value.
 
-    Suppose that the target is the amount that a person donated. An example of such a column then marks the donors. A
-    column of more than two values is not tested, because such a column may separate one class from all others although
-    it is a legitimate input. An example is the length of a petal.
+    For example, if the target is the amount that a person donated, a column may mark the donors. A column of more than
+    two values is not tested, because such a column may separate one class from all others although it is a legitimate
+    input. An example is the length of a petal.
     """
     values, sizes = np.unique(target, return_counts=True)
     if len(values) < 3 or len(np.unique(column)) != 2:

@@ -61,7 +61,10 @@ def _on_host(
 
 @eqx.filter_jit
 def _tile(kernel: AbstractKernel, a: Float[Array, "n d"], b: Float[Array, "m d"]) -> Float[Array, "n m"]:
-    """Return a tile of the kernel matrix. It is compiled as a whole; `gram` would compile each operation by itself."""
+    """Return a tile of the kernel matrix.
+
+    The tile is compiled as a whole; `gram` would compile each operation by itself.
+    """
     return kernel.cross(a, b)
 
 

@@ -78,7 +78,7 @@ def spread(column: pl.Series) -> pl.Series:
 
 
 def odd_numbers(column: pl.Series) -> str:
-    """Return advice on a column of numbers with a decimal comma, a unit, a minus behind them or other digits.
+    """Return advice if numbers have a decimal comma, a unit, a minus at the end, or digits of another script.
 
     The advice is empty for other columns.
     """

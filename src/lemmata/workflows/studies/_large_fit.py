@@ -1,4 +1,4 @@
-"""Ridge regression on many rows: linear models in their columns, kernel machines in the span of some centres."""
+"""Fit ridge regression to many rows: linear models exactly, and kernel machines in the span of some centres."""
 
 import numpy as np
 from jaxtyping import Float

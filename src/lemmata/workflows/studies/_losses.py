@@ -72,10 +72,10 @@ class Losses:
     Args:
         sizes: the numbers of training rows at which the model was measured.
         mean: the mean loss on held-out rows. For a tiny share of errors, it is (errors + 1/2) / (rows + 1).
-        se: the standard error of the mean as a statement about new rows. It is computed from the spread over splits and
-            from the number of different rows in the measurement. With few groups or stretches of time, Student's t
-            makes it larger.
-        splits: the number of splits of each size. It is 0 if a kernel was measured on all rows, with an exact
+        se: the standard error of the mean as a statement about new rows. The standard error is computed from the spread
+            over splits and from the number of different rows in the measurement. With few groups or stretches of time,
+            Student's t makes it larger.
+        splits: the number of splits of each size. The number is 0 if a kernel was measured on all rows, with an exact
             formula for leaving out each fold; in regression, a fold is one row.
         shared: the relative standard error that all sizes have in common, because all sizes are measured on rows of one
             table.
@@ -215,7 +215,7 @@ def curve_of(
 
 
 def _ratios(splits: list[Split], metric: int) -> Float[np.ndarray, " splits"]:
-    """Return each split's loss over the loss of guessing: that on the same rows, or the median one if it is larger."""
+    """Divide each split's loss by the loss of guessing on its rows, or by the median of these if it is larger."""
     guessed = np.array([own.guessed[metric] for own in splits])
     return np.array([own.means[metric] for own in splits]) / np.maximum(guessed, max(np.median(guessed), 1e-300))
 
@@ -233,7 +233,7 @@ def _tame(splits: list[Split], metric: int) -> list[Split]:
 def _adjusted(splits: list[Split], metric: int, baseline: float | None) -> Float[np.ndarray, " splits"]:
     """Return estimates of the mean losses on the rows of the whole table.
 
-    These are regression estimates, with the loss of guessing as control variate.
+    The estimates are regression estimates, with the loss of guessing as control variate.
     """
     means = np.array([own.means[metric] for own in splits])
     if baseline is None:
@@ -327,9 +327,9 @@ def upper_gain(mean: float, variance: float, square: float, rows: float | int, u
     """Return the upper end (95 %) of the model's loss minus the loss of guessing on the same rows.
 
     For the error rate of classes, the upper end is one standard error above the mean. An upper end below 0 is set to 0
-    unless McNemar's test is significant. This is the sign test on the rows where only the model or only the guess is
-    wrong. The reason: suppose that a model differs from guessing in only two rows. Then the standard error of the
-    difference is tiny, although two rows do not show that the model is better.
+    unless McNemar's test is significant. McNemar's test is the sign test on the rows where only the model or only the
+    guess is wrong. The reason: suppose that a model differs from guessing in only two rows. Then the standard error of
+    the difference is tiny, although two rows do not show that the model is better.
 
     Args:
         mean: the mean over rows of the difference of the two losses.
@@ -356,7 +356,7 @@ def _sign_test(worse: float, apart: float) -> float:
 
 
 def _student(number: float | int) -> float:
-    """Return how many times as wide as a normal 90 % interval Student's is, for the mean of `number` values."""
+    """Return the width of Student's 90 % interval for the mean of `number` values, divided by the normal width."""
     return float(stats.t.ppf(0.95, max(number - 1, 1))) / NORMAL_90
 
 

@@ -32,8 +32,7 @@ class Table:
     Args:
         name: the bundled name, or the file's name.
         frame: the columns of inputs and targets.
-        rows: the number of rows of the source. It is larger than the number of rows of `frame` if only a sample of rows
-            was read.
+        rows: the number of rows of the source. The source has more rows than `frame` if only a sample of rows was read.
         notes: remarks for the user on how the table was read.
         default_target: the target column that is used if the user names none; None if the user must name a target.
         kept: for each row of the frame, the row of the source, from 0; None if the frame holds all rows.

@@ -154,10 +154,10 @@ def is_last_value(model: Model) -> bool:
 def calendar_seasons(order: Float[np.ndarray, " n"]) -> list[int]:
     """Return the lengths of a day, a week and a year in rows, from the number of rows in a day.
 
-    For daily rows, the seasons are 7 and 365 rows. For business days, the seasons are 5 and about 252 rows. They are 52
-    rows for weekly rows, 12 for monthly, 4 for quarterly, and 24, 168 and 8,766 for hourly rows. Times that are not
-    dates are read as days, which may be wrong. So the seasons of such times are only candidates, which a forecast must
-    confirm.
+    For daily rows, the seasons are 7 and 365 rows. For business days, the seasons are 5 and about 252 rows. The seasons
+    are 52 rows for weekly rows, 12 for monthly, 4 for quarterly, and 24, 168 and 8,766 for hourly rows. Times that are
+    not dates are read as days, which may be wrong. So the seasons of such times are only candidates, which a forecast
+    must confirm.
 
     Args:
         order: the times in days, from early to late. If each time has the same number of rows, these rows count once.

@@ -30,7 +30,7 @@ def one_name(option: str, name: object) -> str | None:
 
 
 def named_target(target: object) -> tuple[str, ...]:
-    """Return the name of a target as the columns that a sheet must have."""
+    """Return the columns that a sheet must have because they are named as the target."""
     name = one_name("target", target)
     return () if name is None else (name,)
 

@@ -231,9 +231,9 @@ def evened(candidates: list[Candidate]) -> list[Candidate]:
     """Return the candidates. For numbers, widen intervals of models tested on fewer rows to the width of the others.
 
     A model with few splits is tested on fewer rows of the table. If none of its splits has the rows with the largest
-    losses, its standard error is small. This does not mean that its error on new rows is known better than that of
-    other models. The widths of the intervals at the last measured size are compared, in logarithms. The least allowed
-    width is the median width of the models that were tested on the most rows.
+    losses, its standard error is small. A small standard error does not mean that its error on new rows is known better
+    than that of other models. The widths of the intervals at the last measured size are compared, in logarithms. The
+    least allowed width is the median width of the models that were tested on the most rows.
     """
     able = [item for item in candidates if len(item.losses.sizes) and item.measured.learns]
     known = [item for item in able if item.unit.task == "regression" and math.isfinite(item.losses.rows)]

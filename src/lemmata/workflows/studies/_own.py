@@ -214,7 +214,7 @@ def _price(n: int, d: int, k: int) -> float:
 
 
 def _made(path: str, name: str) -> Any:
-    """Call the named function of a file, and return the result. This also works in a worker process."""
+    """Call the named function of a file, and return the result. The function can also be called in a worker process."""
     with importing_beside(path):
         return getattr(_module(path, Path(path).stat().st_mtime_ns), name)()
 

@@ -16,7 +16,7 @@ def expected_precision(
 
     where p is the share of positive rows. TPR and FPR are the shares of positive rows and of other rows that are ranked
     at least as high. scikit-learn's `average_precision_score` counts a positive row itself among the rows ranked at
-    least as high. This makes its value too large, and the error grows as the number P of positive rows falls. For
+    least as high. This count makes its value too large, and the error grows as the number P of positive rows falls. For
     example, with 5 positive rows among 500 and random scores, the mean of its value is 0.02 instead of 0.01. This
     function computes the TPR of a positive row from the other P - 1 positive rows only (1/2 if there is none). The
     share p is that of the table. The share of positive rows among the given rows would be too large on average, because

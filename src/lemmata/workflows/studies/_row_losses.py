@@ -9,7 +9,10 @@ from jaxtyping import Float
 def unexplained(
     y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float
 ) -> Float[np.ndarray, " m"]:
-    """Return each row's squared error over the target's variance. Its mean is 1 - R² (1 for predicting the mean)."""
+    """Return each row's squared error over the target's variance.
+
+    The mean over rows is 1 - R² (1 for predicting the mean).
+    """
     return ((y - output) ** 2).sum(axis=1) / spread
 
 

@@ -192,7 +192,9 @@ def takes_estimator(scorer: Callable[..., Any]) -> bool:
 def influences(
     loss: Callable[[np.ndarray], float], rows: int, members: np.ndarray | None, parts: int = PARTS
 ) -> Float[np.ndarray, " m"]:
-    """Return an array over m rows. Its mean is the loss; its variance divided by m is the loss's jackknife variance.
+    """Return an array over m rows.
+
+    The mean of the array is the loss, and its variance divided by m is the loss's jackknife variance.
 
     Let G parts be left out one at a time, and let L_g be the loss without part g. The jackknife's variance is (G - 1)
     times the mean of (L_g - mean L)². So in the array each row (or group) of part g deviates by -sqrt(m (G - 1)) (L_g -

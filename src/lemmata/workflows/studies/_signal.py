@@ -48,7 +48,7 @@ class Signal:
             forecast by blocks.
         groups: the number of groups (or times, if targets were shuffled within them) that were tested; else 0.
         visible: the smallest share of the target's variance (R²) at which a linear signal in one or several columns
-            would be found in most cases. It is infinite if no signal would be found. For series, it is only
+            would be found in most cases. `visible` is infinite if no signal would be found. For series, it is only
             approximate. For shifts, it is the larger of two numbers: how far the errors in the best percent of the
             shifts are below the median error, and the share that the best column explains in its best percent of the
             shifts. For blocks, it is twice the relative difference of errors that the t-test would call significant.

@@ -61,7 +61,7 @@ def of_blocks(
 def block_edges(order: Float[np.ndarray, " N"]) -> list[int]:
     """Return the first rows of the blocks and the number of rows, for rows in time order.
 
-    Each edge is the start of a new time, the nearest one to its place among edges at equal distances.
+    Equally spaced edges are moved to the nearest start of a new time.
     """
     places = np.r_[1 + np.flatnonzero(order[1:] != order[:-1]), len(order)]
     edges = np.array(_rows_of_blocks(len(order)))

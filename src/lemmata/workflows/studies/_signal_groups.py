@@ -53,7 +53,7 @@ def of_groups(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: 
 
 
 def of_times(dataset: Dataset, rng: np.random.Generator, shuffles: int, level: float) -> Outcome:
-    """Run the test within groups, where a group is the rows of one time. What differs between times is not tested.
+    """Run the test within groups, where a group is the rows of one time. Differences between times are not tested.
 
     The level assumes that at each time, targets are exchangeable given the columns.
     """

@@ -60,7 +60,10 @@ def of_held_out(dataset: Dataset, rng: np.random.Generator, level: float) -> Out
 
 
 def _halves(dataset: Dataset, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return two random halves of the rows. One of several equal rows is used, unless chance explains equal rows."""
+    """Return two random halves of the rows.
+
+    Of several equal rows, only one is used, unless equal rows are due to chance.
+    """
     rows = np.arange(len(dataset.targets))
     if copies(dataset) and not few_values(dataset):
         rows = np.unique(first_equal(dataset.inputs, dataset.targets))

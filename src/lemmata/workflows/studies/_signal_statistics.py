@@ -196,8 +196,8 @@ def _powers(view: View, statistics: np.ndarray, level: float, rng: np.random.Gen
 def _visible(errors: Float[np.ndarray, " shuffles"], column: Float[np.ndarray, "m shuffles"]) -> float:
     """Return the share of the variance that even the best percent of shuffles explains by chance.
 
-    It is the larger of two numbers: how far the 1 % quantile of the errors is below their median, and the share that
-    the best single column explains in its own best percent.
+    The result is the larger of two numbers: how far the 1 % quantile of the errors is below their median, and the share
+    that the best single column explains in its own best percent.
     """
     below = float(np.median(errors) - np.quantile(errors, 0.01))
     return min(1.0, max([below, *(1 - np.quantile(column, 0.01, axis=1)).tolist()]))

@@ -81,8 +81,8 @@ def of_shifts(x: Float[np.ndarray, "N d"], y: Float[np.ndarray, "N k"], classes:
     reversed order. Let columns and targets be independent, and let the targets or their differences be stationary.
     Stationary differences are enough, because no statistic changes if a constant is added to the targets of a window.
     For short series, let the targets also have the same distribution in both directions of time. Then the distribution
-    of the statistic is the same at all shifts, so the observed shift is rarely among the best. This holds for random
-    walks, autoregressions, and seasons of any phase.
+    of the statistic is the same at all shifts, so the observed shift is rarely among the best. The assumptions hold for
+    random walks, autoregressions, and seasons of any phase.
     """
     plan = _plan(len(y), wanted)
     x = x[plan.start : plan.start + plan.length]

@@ -176,7 +176,7 @@ def before_stretches(order: np.ndarray) -> tuple[int, int]:
 def cuts(times: np.ndarray) -> Int[np.ndarray, " cuts"]:
     """Return the numbers of rows before which a new time begins, with enough earlier and later rows for a study.
 
-    These are at least eight earlier rows, and two later rows for each stretch, or 2N/5 rows if this is less.
+    Enough rows are at least eight earlier rows, and two later rows for each stretch, or 2N/5 rows if this is less.
 
     Args:
         times: the times of the N rows, in increasing order.

@@ -1,4 +1,7 @@
-"""Read the cells of a text file, and list the texts that mark missing cells. Studies and saved models use this."""
+"""Read the cells of a text file, and list the texts that mark missing cells.
+
+Studies and saved models use these functions.
+"""
 
 from collections.abc import Iterable, Sequence
 

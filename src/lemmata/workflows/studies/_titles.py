@@ -45,7 +45,7 @@ def title_lines(lines: Sequence[str], separators: str) -> int:
 def comment_lines(lines: Sequence[str], separators: str) -> int:
     """Return how many of the first lines are comments, which begin with '#'.
 
-    The last of these lines does not count if it is the header. It is the header if the line below has equally many
+    The last of these lines does not count if it is the header. A line is the header if the line below has equally many
     fields, at least two, and at least one of them is a number.
 
     >>> comment_lines(["# station 12", "a,b", "1,2"], ","), comment_lines(["# station 12", "#a,b", "1,2"], ",")

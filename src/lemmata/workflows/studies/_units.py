@@ -164,7 +164,8 @@ def _check_wrong(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Non
     """Check that one of scikit-learn's scores of classes is not perfect if every class is predicted wrongly.
 
     Raises:
-        SettingError: if the score is perfect then. With two classes, the true class is always among the best two.
+        SettingError: if the score of these wrong predictions is perfect. With two classes, the true class is always
+            among the best two.
     """
     if unit.task == "regression" or not isinstance(rows.scorer, str):
         return

@@ -224,7 +224,7 @@ class _scored:
 
 
 def _vectors_price(classes: bool, n: int, d: int, k: int) -> float:
-    """Return the seconds of six fits in the search and of predictions, which compare held-out with training rows."""
+    """Return the seconds of six fits in the search, and of predictions, which compare held-out and training rows."""
     rows = n + min(4 * n, MOST_HELD_OUT) / 12
     return (1 if classes else 2 * k) * (0.02 + 9e-8 * n * rows * (1 + d / 20) + 6e-5 * n)
 
