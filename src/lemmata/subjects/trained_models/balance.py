@@ -140,7 +140,7 @@ class LargestSingularValueFromTheChange(AbstractGauge):
     its edge s (sqrt N + sqrt M). Let c be the largest singular value of the change W - W0. In at least nine of ten
     models, the largest singular value of W is within a factor 1.25 of
 
-        sqrt((c² + s² N) (c² + s² M)) / c   if c > s (N M)^1/4, and of the edge otherwise.
+        sqrt((c² + s² N) (c² + s² M)) / c   if c > s (N M)^(1/4),   and   s (sqrt N + sqrt M)   otherwise.
 
     For large N and M, the formula is the value for a change of rank one that is independent of W0. The singular values
     of an untrained layer end at the edge.
