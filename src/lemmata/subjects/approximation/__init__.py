@@ -1,4 +1,4 @@
-"""How well sums of ramps, and functions in the space of a kernel, represent other functions, and at which cost.
+"""How well sums of ramps, and functions in the space of a kernel, approximate other functions, and at which cost.
 
 A ramp is the function phi(tau (z - t)) of slope tau, where phi(s) = min(max(s + 1/2, 0), 1). Constants that a source
 hides in O and Omega are set to 1, and the claim says this. Other claims test exponents.

@@ -1,4 +1,4 @@
-"""A search, by ascent over dual measures, for the functions of a class that random features represent worst.
+"""Search, by ascent over dual measures, for the functions of a class that random features approximate worst.
 
 Each measure belongs to a function of the class. The measure gives a lower bound, its deviation, on the distance of this
 function from the sums of the drawn features. So an ascent that stops early gives a lower bound on the largest distance

@@ -133,10 +133,10 @@ def residuals_of_steps(
 
 class LinearFloor(Claim[Slope]):
     """Let features be ramps phi(tau (<u, x> - t)) of slope tau. Here phi rises from 0 to 1, and (u, t) has any
-    distribution. Let C_a > 0. For each a in R^d with |a| = C_a, choose any constant c_a, and give the features any
-    weights rho_a between -C_a and C_a. Let f_a(x) = c_a + E rho_a phi(tau (<u, x> - t)), where E is the mean over the
-    features. Let m = E|v_1| for a vector v that is uniform on the unit sphere. For some a, the linear function <a, x>
-    of d variables is far from f_a:
+    distribution with |u| = 1. Let C_a > 0. For each a in R^d with |a| = C_a, choose any constant c_a, and give the
+    features any weights rho_a between -C_a and C_a. Let f_a(x) = c_a + E rho_a phi(tau (<u, x> - t)), where E is the
+    mean over the features. Let m = E|v_1| for a vector v that is uniform on the unit sphere. For some a, the linear
+    function <a, x> of d variables is far from f_a:
 
         sup over |x| = 1 and |a| = C_a of |<a, x> - f_a(x)| >= C_a (1/d - m²/2) / m,     m = E|v_1|.
 

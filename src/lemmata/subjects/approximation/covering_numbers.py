@@ -69,7 +69,7 @@ class PairCover(Claim[FunctionsAtPoints]):
     another pair. A cover that is built greedily is such a set, and a smallest cover is not larger.
     """
 
-    title = "A bound on the size of covers of pairs (function f, point x) that does not depend on the Barron class"
+    title = "The size of covers of pairs (function f, point x) has a bound that does not depend on the Barron class"
     source = Source("li2025incontext", "(23)")
     population = SinesAtPoints()
     relation = AtMost()

@@ -223,7 +223,7 @@ class WholeClassByComplexity(Claim[FeaturePool]):
 
 class WidthOfRamps(Claim[FeaturePool]):
     """Draw n ramps phi_i(x) = min(max(tau (<u_i, x> - t_i) + 1/2, 0), 1) of d variables from any distribution. Let
-    eps_i = +-1 be random signs, and let C(n, k) be binomial coefficients. Their Rademacher complexity is
+    eps_i = +-1 be random signs, and C(n, k) binomial coefficients. The Rademacher complexity of the ramps is
 
         W_n = E (1/n) [max over x - min over x] of sum_i eps_i phi_i(x)
            <= min( sqrt(2 log(sum over k <= d of C(n, k)) / n),  4.93 sqrt(d/n) ).
@@ -295,9 +295,10 @@ class WholeClassInMeanSquare(Claim[FeaturePool]):
 
 
 class WholeClassRate(Claim[FeaturePool]):
-    """Draw n ramps phi_i from a distribution with the mean E. Consider the class of all f = E rho phi with weights
-    |rho| <= 1, which may differ between ramps phi. For each f of the class, take the distance in the supremum norm from
-    the nearest c_0 + sum_i c_i phi_i with |c_i| <= 1/n. The largest of these distances falls at least like n^(-1/2).
+    """Draw n ramps phi_i from a distribution of ramps phi with the expectation operator E. Consider the class of all f
+    = E rho phi with weights |rho| <= 1, which may differ between ramps. For each f of the class, take the distance in
+    the supremum norm from the nearest c_0 + sum_i c_i phi_i with |c_i| <= 1/n. The largest of these distances falls at
+    least like n^(-1/2).
     """
 
     title = "The uniform error of n random ramps over a whole class falls at least like n^(-1/2)"
@@ -346,7 +347,7 @@ class RiskWithoutCover(Claim[CosineExamples]):
     """Let F_sup be the largest modulus of the spectra of a class, and let M = integral of |omega| F_sup. Let N examples
     y = f(x) + z have an f from this class, and normal noise z of standard deviation sigma. The features phi(x) are a
     constant and n ramps min(max(tau (<u, x> - t) + 1/2, 0), 1), with t uniform in [-2, 1] and u = omega/|omega| for an
-    omega of density |omega| F_sup(omega)/M. Fit them by coefficients rho whose l(rho) is within e of the minimum of
+    omega of density |omega| F_sup(omega)/M. Fit the examples by a rho for which l(rho) is within e of the minimum of
 
         l(rho) = mean of (y - <phi(x), rho>)² + lambda |rho|_1,     lambda = 2 sigma sqrt(2 log(2 (n+1)/delta) / N).
 
@@ -355,10 +356,10 @@ class RiskWithoutCover(Claim[CosineExamples]):
         mean over the examples of (f(x) - <phi(x), rho>)² <= eps² + 2 lambda (|f(0)| + 7 M) + e,
         eps = M (1/(4 tau) + (3 + (3/2) sqrt(log(1/delta)/2)) / sqrt(n)).
 
-    Theorem 1 of the source has C_F² log|N|/n in place of M²/n, with the Barron parameter C_F >= M and a cover of size
-    |N|. Proof: some coefficients rho* satisfy |rho*|_1 <= |f(0)| + 7 M, and <phi, rho*> is within eps of f in mean
-    square (`whole_class_in_mean_square`). The rest follows from l(rho) <= l(rho*) + e, since lambda >= 2 |Phi^T z|_inf
-    / N for the matrix Phi of features. The test uses e = 3e-3.
+    Theorem 1 of the source has C_F² log|N|/n in place of the M²/n in eps², with the Barron parameter C_F >= M and a
+    cover of size |N|. Proof: some coefficients rho* satisfy |rho*|_1 <= |f(0)| + 7 M, and <phi, rho*> is within eps of
+    f in mean square (`whole_class_in_mean_square`). The rest follows from l(rho) <= l(rho*) + e, since lambda >= 2
+    |Phi^T z|_inf / N for the matrix Phi of features. The test uses e = 3e-3.
     """
 
     title = "A risk bound for the Lasso on random ramps that does not use covering numbers"

@@ -218,7 +218,7 @@ class WaveByRamps(Claim[Wave]):
 
     for z in [-1, 1]. The source has 3/tau in place of 1/(4 tau). The bound 1/(4 tau) is the integral of the absolute
     difference between the ramp phi(tau z) and the step function 1(z > 0). The test checks two inequalities: |gamma| is
-    at most 1, and tau times the distance is at most 1/4.
+    at most 1, and tau times the left side is at most 1/4.
     """
 
     title = "A cosine is within 1/(4 tau) of an integral of ramps of slope tau"
@@ -291,13 +291,14 @@ class LineByRampsAsPrinted(Claim[Line]):
 
 
 class LineByRamps(Claim[Line]):
-    """Let g be a function on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1. Let tau >= 2, and let phi(s) = min(max(s + 1/2,
-    0), 1) be the ramp. Equation (82) of the source gives a function gamma on [-2, 1] with |gamma| <= 1 and
+    """Let g be a function on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1. Let tau >= 2, let delta_tau = 1/tau, and let
+    phi(s) = min(max(s + 1/2, 0), 1) be the ramp. Equation (82) of the source gives a function gamma on [-2, 1] with
+    |gamma| <= 1 and
 
-        sup over z in [-1, 1] of |g(z) - integral of gamma(t) phi(tau (z - t)) dt| <= 1/(4 tau) <= 3 delta_tau,
+        sup over z in [-1, 1] of |g(z) - integral of gamma(t) phi(tau (z - t)) dt| <= 1/(4 tau) <= 3 delta_tau.
 
-    where delta_tau = 1/tau. Equation (81a) of the source prints z + t in place of z - t. For this gamma, 1/4 is the
-    best constant, since a function g with a corner attains it.
+    Equation (81a) of the source prints z + t in place of z - t. For this gamma, the constant 1/4 in 1/(4 tau) is the
+    best possible, since a function g with a corner attains it.
     """
 
     title = "A function with slopes bounded by 1 is within 1/(4 tau) of an integral of ramps of slope tau"

@@ -262,7 +262,7 @@ class ApproximationIsPolynomial(Claim[Approximation]):
     uses the denoiser of data uniform on [-1, 1], with u = (t, x) scaled into the unit ball and R from 1e4 to 1e12.
     """
 
-    title = "A denoiser is far from all functions of bounded norm in the softmax kernel's space: a bound by polynomials"
+    title = "Polynomials give a lower bound on the distance of a denoiser from a ball of the softmax kernel's space"
     source = Source("gu2024softmax", "Theorem G.4", note="corrected")
     population = DenoisersOnGrids()
     relation = AtLeast(resolution=0.25)

@@ -90,7 +90,8 @@ class SphereTweedie(AbstractTweedie):
 
         grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2).
 
-    The posterior is a von Mises-Fisher distribution, and its mean is a ratio of Bessel functions times x/|x|.
+    The posterior distribution of x(0) given x(t) = x is a von Mises-Fisher distribution. Its mean is a ratio of Bessel
+    functions times x/|x|.
     """
 
     title = "For data on a sphere, Tweedie's formula gives the score of noised data from the denoiser"

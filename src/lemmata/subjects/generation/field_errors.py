@@ -106,9 +106,7 @@ class FlowStability(Claim[WrongField]):
     inequality.
     """
 
-    title = (
-        "A velocity error e moves flow samples by at most e (exp(L) - 1)/L, where L is the one-sided Lipschitz constant"
-    )
+    title = "A velocity error e moves flow samples by at most e (exp(L) - 1)/L for the one-sided Lipschitz constant L"
     source = Source("emergence2026", "Section 16.6.2", note="with a one-sided constant")
     stated = Kind.OWN
     population = WrongFields()
@@ -215,7 +213,7 @@ class EulerErrorConstant(Claim[NormalTarget]):
     r² = (1 + s²)/sd² - s²/sd^4, int r² = (pi/4)(s + 1/s) - 1.
     """
 
-    title = "From N(0, 1) to N(0, s²), N Euler steps on the independent path err by about (1/2 + (pi/8)(s + 1/s))/N"
+    title = "N Euler steps along the independent path from N(0, 1) to N(0, s²) err by about (1/2 + (pi/8)(s + 1/s))/N"
     source = Source("emergence2026", "Figure 16.9", "Figure 16.11", note="for normal distributions, with the constant")
     stated = Kind.OWN
     population = Drawn(NormalTarget, positive("spread", "the target has a density"), spread=log_uniform(0.1, 3.0))
@@ -248,7 +246,9 @@ class HeunErrorConstant(Claim[NormalTarget]):
     so r'(1) - r'(0) = s^-2 - s². Since r s²/sd^4 is the derivative of -s²/(4 sd^4), int r³ = (s² - s^-2)/4.
     """
 
-    title = "From N(0, 1) to N(0, s²), N steps of Heun's method on the independent path err by about (s² - s^-2)/(8 N²)"
+    title = (
+        "N steps of Heun's method along the independent path from N(0, 1) to N(0, s²) err by about (s² - s^-2)/(8 N²)"
+    )
     source = Source("karras2022", "Main result", note="Heun's method as a sampler; the constant is derived here")
     stated = Kind.OWN
     population = Drawn(NormalTarget, positive("spread", "the target has a density"), spread=log_uniform(0.1, 0.7))

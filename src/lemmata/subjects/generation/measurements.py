@@ -65,7 +65,10 @@ class GaussianMeasurements(Claim[LinearRange]):
     mean k/(m - k - 1).
     """
 
-    title = "Recovery of k latent variables from m Gaussian measurements multiplies squared error by 1 + k/(m - k - 1)"
+    title = (
+        "Recovery of k latent variables from m Gaussian measurements multiplies the least squared error by 1 + "
+        "k/(m - k - 1)"
+    )
     source = Source("emergence2026", "Figure 14.14", note="for linear generators, with the constant")
     stated = Kind.OWN
     population = Drawn(

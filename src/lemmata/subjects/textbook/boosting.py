@@ -96,7 +96,7 @@ class SmallMarginsOfBoosting(Claim[BoostedRun]):
     where the product is over the rounds s = 1, ..., t.
     """
 
-    title = "In AdaBoost, the fraction of rows with a small margin is at most a product of the rounds' error terms"
+    title = "In AdaBoost, the fraction of training rows with a small margin is at most a product over the rounds"
     source = _SOURCE
     population = BoostedRuns()
     relation = AtMost()
