@@ -75,6 +75,8 @@ def written(text):
         ("NS(eta)", ["NS", ["(", "η", ")"]]),
         ("KL(p || q)", ["KL", ["(", ["p", "||", "q"], ")"]]),
         ("||x||", ["||", "x", "||"]),
+        ("2||x|| |y|", ["2", ["||", "x", "||"], ["|", "y", "|"]]),
+        ("3/2", ["mfrac", "3", "2"]),
         ("x1", ["msub", "x", "1"]),
         ("log2(n)", [["msub", "log", "2"], ["(", "n", ")"]]),
         ("rho^", ["mover", "ρ", "^"]),
@@ -105,7 +107,7 @@ def test_what_is_written_is_set(text, expected):
     "text",
     ["n^1/2", "n^-t/2", "e^2n", "n^o(1)", "x12", "x1y", "n x d", "|a |b| c", "x +", "= = x", "f()", "(x", "x)", "a/b/c",
      "x_i_j", "x^2^3", "N // 2", "W ~V", "2^ rho", "N*(n - 1)", "E x | y", "|x | y|", "a/ b", "x - -y`", "x_ i",
-     "a || b", "trees", "100 trees", "3/2", ""],
+     "a || b", "trees", "100 trees", ""],
 )  # fmt: skip
 def test_what_can_be_read_in_two_ways_stays_text(text):
     assert formula(text, display=True) is None
@@ -114,6 +116,7 @@ def test_what_can_be_read_in_two_ways_stays_text(text):
 def test_slashes_stay_in_a_sentence_and_words_are_no_formula():
     assert shape(tree(formula("1/n"))) == ["1", "/", "n"]
     assert formula("train loss / n") is None
+    assert formula("3/2") is None
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def formula(text: str, display: bool = False) -> Markup | None:
         body = parser.row("end", outermost=True)
     except UnclearError:
         return None
-    if not parser.symbols:
+    if not parser.symbols and (parser.words or not display):  # on its own line, a number is a formula
         return None
     mode = Markup(' display="block"') if display else ""
     return Markup('<math{} alttext="{}">{}</math>').format(mode, " ".join(text.split()), body)
@@ -53,11 +53,11 @@ class _Factor:
 
 
 class _Parser:
-    """A recursive-descent parser. `symbols` counts the names of quantities; a text without any is not a formula."""
+    """A recursive-descent parser. `symbols` counts the names of quantities, and `words` counts other words."""
 
     def __init__(self, found: list[Token], display: bool):
         self.tokens, self.display = found, display
-        self.place, self.symbols = 0, 0
+        self.place, self.symbols, self.words = 0, 0, 0
         self.closers: list[str] = []
 
     def peek(self, ahead: int = 0) -> Token:
@@ -234,6 +234,7 @@ class _Parser:
     def _words(self, token: Token) -> _Factor:
         if not self.display:
             raise UnclearError(token.text)
+        self.words += 1
         return _Factor(Markup("<mtext>{}</mtext>").format(token.text), token, wordy=True)
 
     def _root(self) -> _Factor:

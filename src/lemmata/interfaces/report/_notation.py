@@ -88,8 +88,8 @@ def tokens(text: str) -> list[Token]:
         if match is None:
             raise UnclearError(text[place])
         place, kind = match.end(), str(match.lastgroup)
-        if kind == "norm" and not (before and text[place : place + 1].isspace()) and _SINGLE.search(text):
-            place, kind = place - 1, "bar"  # two bars end together
+        if kind == "norm" and not (before and text[place : place + 1].isspace()) and _two_bars(text, place, found):
+            place, kind = place - 1, "bar"
         if kind == "blank":
             before = len(match.group())
             if found:
@@ -100,6 +100,14 @@ def tokens(text: str) -> list[Token]:
         found.append(Token(_angle(kind, sign, text, place), sign, before, after))
         before = 0
     return found
+
+
+def _two_bars(text: str, end: int, found: list[Token]) -> bool:
+    """Whether the sign || that ends here is two bars that open or end together, as in "||a| - |b||", and not a norm."""
+    if not _SINGLE.search(text) or sum(token.kind == "norm" for token in found) % 2:
+        return False
+    follows = re.search(r"\|+", text[end:])
+    return follows is None or len(follows[0]) == 1 or any(token.kind == "bar" for token in found)
 
 
 def _angle(kind: str, sign: str, text: str, end: int) -> str:

@@ -4,12 +4,14 @@ import posixpath
 import re
 import struct
 
+from ._heights import WIDTH
+
 _PICTURE = re.compile(r'<img src="([^"]+)"(?![^>]*\bwidth=)')
 _BOX = re.compile(r'viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"')
 
 
 def sized(address: str, text: str, files: dict[str, str | bytes]) -> str:
-    """Return a page whose pictures have their sizes.
+    """Return a page whose pictures have their sizes. Drawings wider than the text of a phone get the mark `data-wide`.
 
     Args:
         address: the address of the page.
@@ -18,12 +20,15 @@ def sized(address: str, text: str, files: dict[str, str | bytes]) -> str:
 
     >>> sized("docs/a.html", '<img src="b.svg">', {"docs/b.svg": '<svg viewBox="0 0 64 32.5">'})
     '<img src="b.svg" width="64" height="32">'
+    >>> sized("a.html", '<img src="b.svg">', {"b.svg": '<svg viewBox="0 0 640 325">'})
+    '<img src="b.svg" width="640" height="325" data-wide>'
     """
 
     def with_size(found: re.Match[str]) -> str:
         picture = files.get(posixpath.normpath(posixpath.join(posixpath.dirname(address), found[1])))
         size = None if picture is None else _size(picture)
-        return found[0] if size is None else f'{found[0]} width="{size[0]}" height="{size[1]}"'
+        wide = " data-wide" if size and size[0] > WIDTH and isinstance(picture, str) else ""
+        return found[0] if size is None else f'{found[0]} width="{size[0]}" height="{size[1]}"{wide}'
 
     return _PICTURE.sub(with_size, text)
 
