@@ -295,10 +295,9 @@ class WholeClassInMeanSquare(Claim[FeaturePool]):
 
 
 class WholeClassRate(Claim[FeaturePool]):
-    """Draw n ramps phi_i from a distribution of ramps phi with the expectation operator E. Consider the class of all f
-    = E rho phi with weights |rho| <= 1, which may differ between ramps. For each f of the class, take the distance in
-    the supremum norm from the nearest c_0 + sum_i c_i phi_i with |c_i| <= 1/n. The largest of these distances falls at
-    least like n^(-1/2).
+    """Draw n ramps phi_i from a distribution, and let E be the mean over it. Consider all f = E rho phi with weights
+    |rho| <= 1, which may differ between ramps phi. For each f, take the distance in the supremum norm from the nearest
+    c_0 + sum_i c_i phi_i with |c_i| <= 1/n. The largest of these distances falls at least like n^(-1/2).
     """
 
     title = "The uniform error of n random ramps over a whole class falls at least like n^(-1/2)"

@@ -330,7 +330,7 @@ class ScoreError(AbstractSaysNothing):
     data that are uniform on a square, with Lambda = sqrt(d) and all other constants 1, the right side is more than
     10^(n/2) times this error. The right side is so large because lambda falls exponentially with n.
 
-    The proof in the source departs from a correct proof in three more places. It bounds the root mean square of the gap
+    The proof in the source departs from a correct proof in three places. It bounds the root mean square of the gap
     between the network and regression with its tangent kernel by 1/(lambda sqrt(n)), but puts 1/(lambda sqrt(n)) into
     the bound instead of its square. If lambda sqrt(n) < 1, as here, this number is smaller than its square. The proof
     also drops log²(2 n² d² / (m lambda²)), which is not bounded. Finally, the proof bounds the mean square of a sum of

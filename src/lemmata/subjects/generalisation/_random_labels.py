@@ -1,4 +1,7 @@
-"""Random labels and deviations of empirical means. The distributions are small, so expectations are exact sums."""
+"""Test problems with random labels, and with empirical means that deviate from their expectations.
+
+The distributions are small, so expectations are exact sums.
+"""
 
 import equinox as eqx
 import jax
