@@ -1,4 +1,4 @@
-"""The choice whether Pallas kernels are compiled or interpreted."""
+"""Choose whether Pallas kernels are compiled or interpreted."""
 
 import jax
 

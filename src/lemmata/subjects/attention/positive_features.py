@@ -82,7 +82,7 @@ class TrigonometricFeatureVariance(Claim[FeaturePair]):
     This variance is 0 at x = y. Relative to S², it explodes if S is small.
     """
 
-    title = "The relative variance of the trigonometric random feature estimate of exp(<x, y>) explodes if it is small"
+    title = "The trigonometric random feature estimate of a small value exp(<x, y>) has an exploding relative variance"
     source = _LEMMA
     population = FeaturePairs()
     relation = _RELATION
@@ -107,7 +107,7 @@ class HyperbolicFeatureVariance(Claim[FeaturePair]):
     frequencies.
     """
 
-    title = "A pair of opposite frequencies lowers the variance of positive random features by 1 - exp(-|x + y|²)"
+    title = "A pair of opposite frequencies lowers the variance of positive features by the factor 1 - exp(-|x + y|²)"
     source = _LEMMA
     population = FeaturePairs()
     relation = EqualInMean(resolution=0.06)

@@ -179,7 +179,7 @@ class AcceleratedPassIsFista(Claim[Prompt]):
     by logistic functions (sigmoids) at a temperature. Let a prompt have N examples with features Phi and targets y. Let
     eta be the step, let lambda be the penalty of the Lasso, and let ST be the soft threshold at eta lambda. Let s_1 =
     1, s_{t+1} = (1 + sqrt(1 + 4 s_t²))/2 and beta_t = (s_t - 1)/s_{t+1}. In the limit of high temperature, the
-    coefficients rho_t of this transformer are the iterates of FISTA,
+    coefficients rho_t of this transformer are the iterates of FISTA from rho_0 = v_1 = 0,
 
         rho_t = ST(v_t + (2 eta / N) Phi^T (y - Phi v_t)),   v_{t+1} = rho_t + beta_t (rho_t - rho_{t-1}).
 

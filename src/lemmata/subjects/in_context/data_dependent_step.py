@@ -196,8 +196,9 @@ class ObjectiveOfTheStep(Claim[Prompt]):
 class StepsSavedByTheCurvature(Claim[Prompt]):
     """Let l be the Lasso objective of a prompt with p features bounded by 1, and let Phi be these features at its N
     examples. Let H = (2/N) Phi^T Phi, and let lambda_max(H) be its largest eigenvalue. Start proximal gradient at 0.
-    Late steps matter only in directions in which l is flat. Compare the number of steps of 1/(2 p) with the number of
-    steps of 1/lambda_max(H) that reach the same objective. The number of steps of 1/(2 p) is larger by the factor
+    Late steps matter only in directions in which l is flat. So after many steps, compare the number of steps of 1/(2 p)
+    with the number of steps of 1/lambda_max(H) that reach the same objective. The number of steps of 1/(2 p) is larger
+    by the factor
 
         gamma = 2 p/lambda_max(H).
 

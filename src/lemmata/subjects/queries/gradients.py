@@ -159,9 +159,9 @@ def majority_coefficient(d: int, degree: int) -> float:
 
 class SparseParitiesAreSeen(Claim[SignUnit]):
     """Let w be in {-1, 1}^d with d odd, and let x be uniform on the cube {-1, 1}^d. Let S be a set of k coordinates
-    with 2 <= k < d, and let the parity chi_S be the product of the coordinates in S. Let M_j be the mean of the
-    majority of d signs times the product of j of these signs; M_j = 0 for even j. The correlation E[chi_S(x) max(<w,
-    x>, 0)] of the parity with a ReLU unit has the derivative with respect to w_i
+    with 2 <= k < d, and let the parity chi_S be the product of the coordinates in S. Let M_j be the mean, over d
+    uniform signs, of their majority times the product of j of these signs; M_j = 0 for even j. The correlation
+    E[chi_S(x) max(<w, x>, 0)] of the parity with a ReLU unit has the derivative with respect to w_i
 
         M_(k-1)/2 times the product of the w_j over S without i,   if i is in S,
         M_(k+1)/2 times the product of the w_j over S and i,       if i is not in S.
