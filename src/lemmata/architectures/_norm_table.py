@@ -1,4 +1,4 @@
-"""Kernels of smooth networks at inputs of any norms: sums of products of functions of each norm and of the angle.
+"""Kernels of smooth networks as sums of products: a factor for each of the two norms, and a factor for the angle.
 
 The table replaces the recursion, which applies `push` of every layer. An argument `face` is "nngp" for the covariance
 of the outputs, or "ntk" for the tangent kernel.

@@ -1,4 +1,4 @@
-"""The matrix of all pairs and the diagonal of a network's kernel, in tiles that fit into the cache.
+"""Compute a network's kernel for all pairs, or its diagonal, in tiles that fit into the cache.
 
 The recursion applies `push` of every layer to the moments of the inputs.
 """

@@ -75,7 +75,7 @@ def log_class_cover(functions: AbstractFunctionClass, epsilon: float) -> float:
 
 
 def required_features(functions: AbstractFunctionClass, epsilon: float, dimension: int) -> float:
-    """The required number of features: log of the size of the product of epsilon-covers of the class and of the ball.
+    """The required number of features: log |N|, where N is the product of epsilon-covers of the class and of the ball.
 
     Args:
         functions: the class of functions.

@@ -7,10 +7,10 @@ from typing import Any
 def torch_call(module: Any, params: Mapping[str, Any], args: tuple[Any, ...], settings: Any = None) -> Any:
     """Return module(*args, **settings) with the given tensors in place of the parameters and buffers of the same names.
 
-    Why not `torch.func.functional_call`: this function finds a tensor under all names that lead to it. If one module
-    occurs in two places, `functional_call` replaces and restores the same tensor twice, and leaves the wrong tensor in
-    the user's module. In contrast, `torch_call` visits every module once. It replaces a tensor that several modules
-    share in all of these modules.
+    `torch.func.functional_call` is not used, because it finds a tensor under all names that lead to the tensor. If one
+    module occurs in two places, `functional_call` replaces and restores the same tensor twice, and leaves the wrong
+    tensor in the user's module. In contrast, `torch_call` visits every module once. It replaces a tensor that several
+    modules share in all of these modules.
 
     Args:
         module: a `torch.nn.Module`.

@@ -1,4 +1,4 @@
-"""Least squares on centres from one eigenbasis, for every ridge, every time of gradient flow, and fewer centres.
+"""Solve least squares on centres for every ridge, every time of gradient flow and fewer centres, from one eigenbasis.
 
 The fit is a sum K(x, z) alpha over centres z. Let L be the lower Cholesky factor of K_zz + jitter I, with K_zz = K(z,
 z).

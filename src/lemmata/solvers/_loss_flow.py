@@ -1,4 +1,4 @@
-"""Training of a linearised network on any smooth loss, computed for its outputs instead of its parameters."""
+"""Train a linearised network on any smooth loss, by a flow of its outputs instead of its parameters."""
 
 import math
 from collections.abc import Callable

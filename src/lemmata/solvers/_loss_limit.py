@@ -1,4 +1,4 @@
-"""The gradient of a loss with respect to outputs, and the limit of its gradient flow, which has the least loss."""
+"""Compute the gradient of a loss with respect to outputs, and the outputs of least loss, where its flow ends."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The flow of a loss in coordinates along the kernel's eigenvectors: integration at two tolerances, and the limit."""
+"""Integrate the gradient flow of a loss along the kernel's eigenvectors at two tolerances, and find its limit."""
 
 import equinox as eqx
 import jax.numpy as jnp

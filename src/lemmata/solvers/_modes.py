@@ -1,4 +1,4 @@
-"""Training of kernel models on squared loss, along each eigenvector (mode) of the Gram matrix by filters.
+"""Train kernel models on squared loss: a filter gives the fit along each eigenvector (mode) of the Gram matrix.
 
 A filter phi(a, t) is a function of the eigenvalues a and the time t. The predictions at time t are K_cross U
 diag(phi(a, t)) U^T y, for the eigenvectors U of the training Gram matrix and targets y.

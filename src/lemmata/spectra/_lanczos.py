@@ -1,4 +1,4 @@
-"""The largest eigenvalues of a symmetric operator from its products, and upper bounds on them."""
+"""Estimate the largest eigenvalues of a symmetric operator from its products with vectors, with upper bounds."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""Held-out errors at some sizes by direct solves, and the learning curve that joins them by a formula.
+"""Compute held-out errors at some sizes by direct solves, and join them to a learning curve by a formula.
 
 The formula is the `deterministic_equivalent`.
 """

@@ -86,7 +86,7 @@ def test_a_shift_is_named_and_nothing_is_said_of_the_error(moved):
     )
     texts = {sign.name: sign.finding.text for sign in signs(moved, found, None)}
     assert f"an area of {shift_in_use(moved).area:.2f}" in texts["shift"]
-    assert "To measure it to within 0.05, find the classes of 404 deployment rows." in texts["shift"]
+    assert "To measure this error to within 0.05, find the classes of 404 deployment rows." in texts["shift"]
     assert "predictions that failed" not in texts
 
 

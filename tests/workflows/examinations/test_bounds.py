@@ -261,7 +261,7 @@ def test_what_a_vacuous_bound_says_of_itself(small):
     assert found.alternative == bounds.held_out_limit(small)
     assert found.reason == (
         f"the bound {found.predicted.value:.3g} is no better than the trivial value {trivial:.3g}; with "
-        f"{_gauges.times(factor)} times as many rows, it would be better"
+        f"{_gauges.times(factor)} times as many rows, the prediction would be better"
     )
     none = _gauges.gauge(claim, dataclasses.replace(small, held=None), 0)
     assert (none.status, none.rows_factor, none.alternative, none.reason) == ("vacuous", factor, None, found.reason)
@@ -271,7 +271,7 @@ def test_a_bound_that_no_rows_help_says_so(small):
     wrong = dataclasses.replace(small, y=np.roll(small.y, 1, axis=1), targets=(small.targets + 1) % 3)
     found = _gauges.gauge(noisy_weights.PacBayesFromTheStart(), wrong, 0)
     assert (found.status, found.rows_factor) == ("vacuous", None)
-    assert found.reason.endswith("; more rows would not change that")
+    assert found.reason.endswith("; more rows would not improve the prediction")
 
 
 def test_a_bound_that_speaks_is_set_beside_held_out_rows(linear):

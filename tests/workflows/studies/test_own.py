@@ -228,11 +228,11 @@ NUMBERS = shops(60).drop(columns="town").fillna(0)
         (NUMBERS, Says(lambda n: np.zeros(n - 1)), "predict returned 11 predictions for 12 rows"),
         (NUMBERS, Says(lambda n: np.zeros((n, 2))), r"predict returned an array of shape \(12, 2\) for 12 rows"),
         (NUMBERS, Says(lambda n: np.repeat("ill", n)), "predict returned 'ill', which is not a number"),
-        (NUMBERS, LogisticRegression(), "it is a classifier, but the target holds numbers; give a regressor"),
+        (NUMBERS, LogisticRegression(), "the model is a classifier, but the target holds numbers; give a regressor"),
         (ill(), Says(lambda n: np.repeat("well", n)), r"'well', which is not a class of the target \('ill', 'ok'\)"),
         (ill(), Says(lambda n: np.repeat("ill", n + 1)), "predict returned 13 predictions for 12 rows"),
         (ill(), Sure(lambda n: np.full((n, 3), 1 / 3)), r"shape \(12, 3\), but \(12, 2\) is needed"),
-        (ill(), Ridge(), "it is a regressor, but the target holds classes; give a classifier"),
+        (ill(), Ridge(), "the model is a regressor, but the target holds classes; give a classifier"),
     ],
 )
 def test_what_is_wrong_with_predictions_is_said(table, model, words):
@@ -279,5 +279,5 @@ def test_free_text_is_for_a_model_of_the_users_own(long):
         return
     data = load_dataset(table, "y")
     own, _ = own_model(mine, data)
-    with pytest.raises(PredictionError, match=r"it asks for the column 's'.* add --keep 's'"):
+    with pytest.raises(PredictionError, match=r"the model asks for the column 's'.* add --keep 's'"):
         fitted(own, data, np.arange(80), np.arange(80, 100))

@@ -97,7 +97,7 @@ def table_of(record: dict[str, Any]) -> Iterator[str]:
     )
     for change in record["changes"]:
         why = ", ".join(change["why"]) or "no known reason"
-        yield f"Changed since the last run: {change['claim']}: {change['before']} -> {change['after']} ({why})"
+        yield f"Changed since the last run: {change['claim']}, from {change['before']} to {change['after']} ({why})"
     if record["left"]:
         more = f" and {len(record['left']) - 5} more" if len(record["left"]) > 5 else ""
         yield f"Left for the next run ({len(record['left'])} claims): {', '.join(record['left'][:5])}{more}."

@@ -1,4 +1,4 @@
-"""Networks of one hidden layer, and their linearisations, in adversarial training with attacks by gradient ascent."""
+"""Train networks of one hidden layer, and their linearisations, on rows that gradient ascent attacks."""
 
 import equinox as eqx
 import jax

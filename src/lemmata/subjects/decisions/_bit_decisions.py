@@ -1,4 +1,4 @@
-"""Problems for claims: decision processes of bits with random goals or scrambled bits, and random formulas."""
+"""Test problems: decision processes whose states are bits, with random goals or scrambled bits, and random formulas."""
 
 import equinox as eqx
 import jax

@@ -1,4 +1,4 @@
-"""Problems with ReLU networks of one input, and with zigzags: a composition multiplies their numbers of pieces."""
+"""Test problems with ReLU networks of one input, and with zigzags, whose composition multiplies numbers of pieces."""
 
 import equinox as eqx
 import jax

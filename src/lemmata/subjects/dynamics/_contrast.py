@@ -1,4 +1,4 @@
-"""The common part of two views of every point: contrastive matrix, kernel form, and leading eigenvectors."""
+"""Compute the common part of two views of every point: its contrastive matrix, its kernel form and its eigenvectors."""
 
 import equinox as eqx
 import jax.numpy as jnp

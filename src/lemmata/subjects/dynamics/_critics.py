@@ -1,4 +1,4 @@
-"""Discriminators that gradient flow in the space of a kernel trains for a given time, as for very wide networks."""
+"""Discriminators that are trained by gradient flow in a kernel's space for a given time, like very wide networks."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Kernels of fine-tuning at given parameters, for gradient descent and for signs of gradients; and fine-tuning."""
+"""Fine-tune a function, and compute kernels of fine-tuning, for gradient descent and for signs of gradients."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -57,15 +57,15 @@ def aligned_regression(
 
         min over W of  mean (y - z'b - c)²/var y  +  weight D(z_s, z_t)².
 
-    Adam minimises this sum. It starts at the leading principal components of source and target together. Here z_s and
-    z_t are the values of z in source and target. Given W, b and c are the slope and constant of a ridge regression of
-    standardised labels on z with a ridge of 0.01. The minimised squared error does not include the penalty of the
-    ridge. If `term` is `"none"`, D is zero. If it is `"marginal"`, D is the distance between the mean embeddings of z.
-    If it is `"conditional"`, D is the conditional operator discrepancy of z given the label. For `"conditional"`, the
-    current predictions replace the target's labels, and gradients ignore that predictions depend on W. z is divided by
-    its standard deviations over source and target together. So multiplying W by a small number does not reduce D. The
-    kernel of z is an `RBF` whose lengthscale is the square root of the number of columns. The kernel of the
-    standardised labels is `RBF(1)`.
+    Adam minimises this sum. The search starts at the leading principal components of source and target together. Here
+    z_s and z_t are the values of z in source and target. Given W, b and c are the slope and constant of a ridge
+    regression of standardised labels on z with a ridge of 0.01. The minimised squared error does not include the
+    penalty of the ridge. If `term` is `"none"`, D is zero. If it is `"marginal"`, D is the distance between the mean
+    embeddings of z. If it is `"conditional"`, D is the conditional operator discrepancy of z given the label. For
+    `"conditional"`, the current predictions replace the target's labels, and gradients ignore that predictions depend
+    on W. z is divided by its standard deviations over source and target together. So multiplying W by a small number
+    does not reduce D. The kernel of z is an `RBF` whose lengthscale is the square root of the number of columns. The
+    kernel of the standardised labels is `RBF(1)`.
 
     Args:
         x: inputs of the source, one row each.

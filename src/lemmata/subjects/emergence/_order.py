@@ -169,8 +169,10 @@ def _size(size: Any) -> float:
 
 
 def _crossings(size: Any, pair: Any, low: float, high: float) -> tuple[float, float, float, float, int]:
-    """Return the places at which a curve passes the shares low, 1/2 and high of its rise. Also return how far the first
-    and the last place are from the ends of the curve (the smaller distance), and the number of points between them.
+    """Return the places at which a curve passes the shares low, 1/2 and high of its rise.
+
+    Also return the smaller of two distances, of the first and of the last place from the ends of the curve, and the
+    number of points between the places.
     """
     if not isinstance(pair, (tuple, list, np.ndarray)) or len(pair) != 2:
         raise DataError(

@@ -105,7 +105,7 @@ def fits_with_top(
     chance: float,
     gain: float = 0.0,
 ) -> tuple[Float[np.ndarray, "tables terms"], Float[np.ndarray, " tables"], Float[np.ndarray, " tables"]]:
-    """Fit each table, also the accuracy of an infinite model. Return coefficients, deviance and this accuracy.
+    """Fit each table, including the accuracy of an infinite model. Return coefficients, deviance and this accuracy.
 
     The fit tries several accuracies for the infinite model: 1, and accuracies whose error is a share of the error at
     the best size. An accuracy of the infinite model below 1 means that the loss has a floor.

@@ -1,5 +1,6 @@
-"""Rules for Boolean tables, learned by deletion: a readable formula that can be wrong for only one of its two answers
-if the labels have such a formula.
+"""Learn readable rules for Boolean tables by deletion.
+
+If the labels follow such a rule, the learned rule can be wrong for only one of its two answers.
 """
 
 import dataclasses

@@ -1,5 +1,6 @@
-"""Choice of the best of n answers by a reward: the gain, the divergence from the reference, the effect on a gold
-reward. The reference is the distribution of the answers. The gold reward is the true value of an answer.
+"""Evaluate the choice of the best of n answers by a reward: the gain, the divergence and the effect on a gold reward.
+
+The reference is the distribution of the answers. The gold reward is the true value of an answer.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Expected values at the best of m draws, estimated from a sample without resampling, and their jackknife errors.
+"""Estimate expected values at the best of m draws from a sample, without resampling, with jackknife errors.
 
 If several draws have the largest reward, each is equally likely to be the best.
 """

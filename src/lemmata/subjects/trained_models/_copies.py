@@ -1,4 +1,4 @@
-"""Duplicate rows, among the training rows or on both sides of the split."""
+"""Find duplicate rows, among the training rows or on both sides of the split into training and held-out rows."""
 
 import dataclasses
 import hashlib

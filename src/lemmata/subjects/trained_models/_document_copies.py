@@ -1,4 +1,4 @@
-"""Exact and near duplicates of documents. Near duplicates share most of their runs of five consecutive tokens.
+"""Find exact and near duplicates of documents. Near duplicates share most of their runs of five consecutive tokens.
 
 The distance between tokens as numbers does not show the similarity of two documents. The similarity in this file is
 Jaccard's, |A and B| / |A or B|, for the sets A and B of the shingles of two documents. A shingle is a run of five

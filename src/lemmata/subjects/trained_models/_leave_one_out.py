@@ -1,4 +1,4 @@
-"""For each training row, the output of a model that has not seen the row, by one Newton step.
+"""Compute, for each training row, the output of a model that has not seen the row, by one Newton step.
 
 Let theta be a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|². Here f_i are the outputs at row i,
 y_i is the target, n is the number of rows and delta is the decay. Let J_i be the Jacobian of the outputs at row i, p_i

@@ -1,4 +1,4 @@
-"""Moved training rows, to test a model on inputs that it has not seen.
+"""Move training rows, to test a model on inputs that it has not seen.
 
 The distance of the move is the distance of the training row to its nearest other row. Two solutions of one objective
 agree on rows that both have seen, and may differ on all other rows. New rows show the size of this difference. If there

@@ -1,4 +1,4 @@
-"""The effect of single rows on a model, by descent from a stationary point with all rows to one without a row."""
+"""Measure the effect of single rows on a model: descend from a stationary point with all rows to one without a row."""
 
 import dataclasses
 from collections.abc import Iterator

@@ -64,7 +64,8 @@ def sentences(
         "uses all tokens."
     )
     if theorem is not None:
-        judged = {True: "That is right here", False: "That is wrong here", None: "These rows do not decide it"}
+        undecided = "These rows cannot decide whether that is right"
+        judged = {True: "That is right here", False: "That is wrong here", None: undecided}
         would = "prefers recurrence to attention" if theorem.named else "prefers neither recurrence nor attention"
         by_accident = " (but the theorem's rates do not explain it)" if theorem.right else ""
         found.append(

@@ -174,7 +174,7 @@ def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
         f"The deployment rows differ from the {found.reference} {which}. A classifier distinguishes the two kinds of "
         f"rows with an area of {found.area:.2f} under its ROC curve. By chance, this area would be at most "
         f"{found.limit:.2f} (p = {found.p_value:.2g}). The error in deployment is therefore unknown. To measure "
-        f"it{within}, find the {targets} of {labels_needed(_WITHIN)} deployment rows."
+        f"this error{within}, find the {targets} of {labels_needed(_WITHIN)} deployment rows."
     )
     return [Sign("shift", Finding(text, [own.name]))]
 

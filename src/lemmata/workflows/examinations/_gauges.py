@@ -249,8 +249,8 @@ def _says_nothing(claim: AbstractGauge, predicted: np.ndarray, trivial: float | 
     words = f"{_WORDS.get(label, 'the value')}{value} is no better than the trivial value {_number(trivial)}"
     if factor is None:
         return words
-    more = f"with {times(factor)} times as many rows, it would be better"
-    return f"{words}; {more if math.isfinite(factor) else 'more rows would not change that'}"
+    more = f"with {times(factor)} times as many rows, the prediction would be better"
+    return f"{words}; {more if math.isfinite(factor) else 'more rows would not improve the prediction'}"
 
 
 def times(factor: float) -> str:

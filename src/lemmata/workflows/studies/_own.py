@@ -51,8 +51,8 @@ def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tu
     if _refusal(plain, dataset):
         return model, []  # both fits fail, and the error for the user's own columns is more helpful
     note = (
-        f"{name} cannot be fitted to the original columns ({reason}). Like the other models, it gets encoded columns. "
-        "Numbers are standardised, texts are one-hot encoded, and missing cells are filled in."
+        f"{name} cannot be fitted to the original columns ({reason}). Like the other models, this model gets encoded "
+        "columns. Numbers are standardised, texts are one-hot encoded, and missing cells are filled in."
     )
     return plain, [note]
 
@@ -94,13 +94,13 @@ def _check_kind(estimator: Any, task: str) -> None:
         return
     if odd and task == "classification":
         raise PredictionError(
-            "it is a regressor, but the target holds classes; give a classifier or, if the classes are numbers, use "
-            "--task regression"
+            "the model is a regressor, but the target holds classes; give a classifier or, if the classes are numbers, "
+            "use --task regression"
         )
     if odd:
         raise PredictionError(
-            "it is a classifier, but the target holds numbers; give a regressor or, if the numbers name classes, use "
-            "--task classification"
+            "the model is a classifier, but the target holds numbers; give a regressor or, if the numbers name "
+            "classes, use --task classification"
         )
 
 
@@ -128,8 +128,8 @@ def _fit_given(
         if not asked:
             raise
         raise PredictionError(
-            f"it asks for the column {shortened(asked[0])!r}, which is not an input; if the study left this column "
-            f"out as an identifier, add --keep {shortened(asked[0])!r} to give the column to the model"
+            f"the model asks for the column {shortened(asked[0])!r}, which is not an input; if the study left this "
+            f"column out as an identifier, add --keep {shortened(asked[0])!r} to give the column to the model"
         ) from error
 
 
