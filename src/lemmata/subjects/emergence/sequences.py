@@ -86,7 +86,7 @@ class PlateauHeights(Claim[Chain]):
     the third also knows the last symbol and the transitions. Let H be the entropy, and let P_i be row i of P. The mean
     losses of the three predictors per symbol, in nats, are
 
-        log S for no knowledge,    H(pi) with the frequencies,    sum_i pi_i H(P_i) with the last symbol as well,
+        log S for no knowledge,    H(pi) with the frequencies,    sum_i pi_i H(P_i) with the last symbol as well.
 
     These are the heights of the plateaus in the loss of in-context learning. The first two heights agree if P is doubly
     stochastic.

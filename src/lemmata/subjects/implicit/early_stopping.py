@@ -98,7 +98,7 @@ class EarlyStoppingIsRidge(Claim[StoppedRegression]):
     of |X w - y|²/(2 n) from 0 up to time t, and let ridge regression minimise |X w - y|²/n + |w|²/t. The risk is either
     the risk E |X (w - beta)|²/n in the sample, or the risk E |w - beta|² of the weights. For both of these risks,
 
-        risk of gradient flow <= 1.6862 (risk of ridge regression),
+        risk of gradient flow <= 1.6862 (risk of ridge regression).
 
     The maximum of ((1 - e^-s)(1 + s)/s)² over s > 0 is 1.6859, at s = 1.79. The ratio of the risk of gradient flow to
     the risk of ridge regression is 1.6859 if beta is 0 and all eigenvalues of X'X/n are 1.79/t.
