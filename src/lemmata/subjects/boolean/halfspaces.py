@@ -206,7 +206,9 @@ class NormalsFromCovariance(Claim[HalfspacePair]):
     smallest eigenvalues. As n grows, the span of these eigenvectors approaches the span of the normals u_j. The sine of
     the largest angle between the two spans is of the order
 
-        n^(-1/2). ¶
+        n^(-1/2).
+
+    The test uses k = 2.
     """
 
     title = "The k smallest principal components of positive examples span the normals of k intersected halfspaces"
