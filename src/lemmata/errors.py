@@ -63,7 +63,9 @@ class FileError(DataError, OSError):
 
 
 class ShapeError(LemmataError, ValueError):
-    """An array does not have the required shape. If no remedy is given, it follows from the found shape and the rule.
+    """An array does not have the required shape.
+
+    Without a remedy, the advice follows from the found shape and the rule.
 
     >>> print(ShapeError("x", found="shape (5,)", rule="shape (n, d), one row for each point"))
     x; found shape (5,); rule: shape (n, d), one row for each point; remedy: pass x[:, None] if it is one column, \

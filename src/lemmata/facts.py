@@ -1,4 +1,4 @@
-"""The facts that a user may know about a trained model and its training. Only this module defines them.
+"""The facts that a user may know about a trained model and its training. Only this module puts these facts into words.
 
 The command line, the Python interface, the HTML page and the documentation take the words from this module. All facts
 are optional.

@@ -341,7 +341,9 @@ def replace_text(path: str | Path, text: str) -> Path:
 
 
 def keep_inputs(inputs: Iterable[object], outputs: Iterable[str | Path]) -> None:
-    """Raise an error if results would replace a file from which they are computed. Call this before the computation.
+    """Raise an error if results would replace a file from which they are computed.
+
+    Call this function before the computation.
 
     Args:
         inputs: the files that are read. Other values, and names without a file, are ignored.

@@ -139,7 +139,7 @@ def _arrived(number: int, frame: FrameType | None) -> None:
 
 
 def _raised_again(unraisable: Any) -> None:
-    """Raise KeyboardInterrupt again, a moment later, if Python dropped it during garbage collection."""
+    """Raise KeyboardInterrupt again, a moment later, if Python dropped the exception during garbage collection."""
     if not (_request.pending and issubclass(unraisable.exc_type, KeyboardInterrupt)):
         _raised_again.otherwise(unraisable)  # pyright: ignore[reportFunctionMemberAccess]
     elif hasattr(signal, "setitimer"):

@@ -67,7 +67,7 @@ def _by_table(table: NormTable, x: Array, y: Array | None) -> Array:
 
 
 def diagonal_entries(entries: NetworkEntries, x: Array) -> Array:
-    """Return the kernel of every point with itself. Raise an error if it is not finite."""
+    """Return the kernel of every point with itself. Raise an error if a value is not finite."""
     check_sites(x)
     return finite(_diagonal(entries, as_read(entries.network, x)))
 

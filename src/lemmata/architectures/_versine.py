@@ -1,4 +1,6 @@
-"""The versine 1 - |c| of a correlation c. It determines small angles, which are lost if c is rounded near 1 or -1.
+"""The versine 1 - |c| of a correlation c.
+
+The versine determines small angles, which are lost if c is rounded near 1 or -1.
 
 A correlation within eps of 1 determines its angle up to sqrt(eps). Near 1, the versine is half of the squared angle,
 and determines the angle up to eps. So if a layer has a formula for the versine that does not cancel, states store the
@@ -99,7 +101,10 @@ def _cosine(nngp: Array, xx: Array, yy: Array) -> Array:
 
 
 def _repaired(units: Callable[[], tuple[Array, Array]], c: Float[Array, "n m"], own: bool) -> Float[Array, "n m"]:
-    """Return 1 - |c| for cosines c. Where 1 - |c| loses digits, it is computed from the points of norm 1 instead."""
+    """Return 1 - |c| for cosines c.
+
+    Where 1 - |c| loses digits, the versine is computed from the points of norm 1 instead.
+    """
     found = asked = 1.0 - jnp.abs(c)
     if own:  # the diagonal is 0
         diagonal = jnp.eye(len(c), dtype=bool)

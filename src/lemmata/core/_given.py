@@ -242,7 +242,8 @@ def _is_frame(X: Any) -> bool:
 def refusing_in_one_line() -> Iterator[None]:
     """Return a context that turns errors of scikit-learn's validation into errors of lemmata.
 
-    The errors of lemmata have one line. They keep scikit-learn's words, because users may search for these words.
+    The errors of lemmata have one line. These errors keep scikit-learn's words, because users may search for these
+    words.
 
     Raises:
         DataError: in place of a ValueError.

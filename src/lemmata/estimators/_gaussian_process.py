@@ -59,7 +59,7 @@ class NNGPRegressor(AbstractRegressor):
         centres_: the number of centres; None if the fit is exact.
         price_: see `KernelRegressor`.
         jitter_: the number that was added to the Gram matrix's diagonal for numerical stability, besides the noise. On
-            centres, it is added to the diagonal of the centres' Gram matrix.
+            centres, the jitter is added to the diagonal of the centres' Gram matrix.
         offset_: the mean of the targets, a number or (k,).
         target_scale_: the number by which centred targets are divided, a number or (k,). A column that is constant up
             to rounding is divided by 1.

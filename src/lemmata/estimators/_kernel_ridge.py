@@ -251,8 +251,8 @@ class KernelRegressor(KernelParametersMixin, AbstractKernelRegressor):
     Attributes:
         kernel_: the kernel that is used.
         ridge_: the ridge that is used, if `time` is None.
-        jitter_: the number that was added to the diagonal besides the ridge. On centres, it is added to the diagonal
-            of the centres' Gram matrix.
+        jitter_: the number that was added to the diagonal besides the ridge. On centres, the jitter is added to the
+            diagonal of the centres' Gram matrix.
         offset_: the mean of the targets.
         centres_: the number of centres; None if the fit is exact.
         price_: the smallest and the largest estimate of the share of the squared error that the exact fit would save.

@@ -20,7 +20,7 @@ def numpy_leaves(tree: Any) -> Any:
 
 
 def jax_leaves(tree: Any) -> Any:
-    """The inverse of `numpy_leaves`. Call it only while JAX's x64 mode is on.
+    """The inverse of `numpy_leaves`. Call this function only while JAX's x64 mode is on.
 
     Args:
         tree: the result of `numpy_leaves`.

@@ -30,7 +30,7 @@ class NetworkKernel(Kernel):
     Args:
         network: "relu-DEPTH", "erf-DEPTH" or "gelu-DEPTH" for fully connected networks with DEPTH hidden layers, or
             "softmax".
-        radius: points are first divided by this number. For "softmax", it is the largest norm of a row.
+        radius: points are first divided by this number. For "softmax", the radius is the largest norm of a row.
         sigma: the standard deviation of the weights of "softmax".
 
     Raises:

@@ -66,7 +66,8 @@ class PlainTable(TransformerMixin, BaseEstimator):
             in winter and summer, as in "+01:00/+02:00". With two offsets, a time with another offset counts as missing,
             with a warning.
         grouped: the names of columns of whole numbers with points between thousands, where 1.024 means 1024. Readers
-            that do not know this read the number 1.024 instead, and this class raises an error for such a number.
+            that do not know such points read the number 1.024 instead, and this class raises an error for such a
+            number.
 
     Raises:
         DataError: if a column is missing from a table, or has fractions although it is among `grouped`.

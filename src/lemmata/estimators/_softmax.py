@@ -52,9 +52,9 @@ class SoftmaxRegressor(AbstractRegressor):
         time: the training time, in units in which the flow is df/dt = -K (f - y). Infinity is allowed if `width` is
             None. If `time` is None, the time is 1 / ridge, for the ridge of smallest leave-one-out error in kernel
             ridge regression. Ridge r and time 1/r have similar effects on the targets' component in an eigenvector of K
-            with eigenvalue a. The ridge multiplies it by a/(a + r), and the time by 1 - exp(-a/r). The default time is
-            between 0.1 and 10,000, divided by the largest eigenvalue of K. The default time is the same for every
-            width.
+            with eigenvalue a. The ridge multiplies this component by a/(a + r), and the time by 1 - exp(-a/r). The
+            default time is between 0.1 and 10,000, divided by the largest eigenvalue of K. The default time is the same
+            for every width.
         normalise: True divides inputs by the largest norm of a training row. False refuses rows of norm above 1. None
             divides if a norm is above 1, with a warning.
         random_state: seed, `numpy.random.RandomState` or None, for the network's initialisation.
@@ -158,9 +158,9 @@ class SoftmaxRegressor(AbstractRegressor):
         """Predictions of the same training at other times.
 
         For infinite width, the predictions are exact. For a finite width and a time before `time_`, the network trains
-        again from its first weights in the steps of `fit`. For a later time, it continues from its last weights, and
-        the step size is 1/2 divided by the largest eigenvalue of H at initialisation. Between two steps, weights are
-        interpolated, so a result does not depend on the other requested times.
+        again from its first weights in the steps of `fit`. For a later time, the network continues from its last
+        weights, and the step size is 1/2 divided by the largest eigenvalue of H at initialisation. Between two steps,
+        weights are interpolated, so a result does not depend on the other requested times.
 
         Args:
             time: one time, or several.

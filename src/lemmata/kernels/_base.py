@@ -30,7 +30,7 @@ class AbstractKernel(eqx.Module):
     """A symmetric positive semidefinite function K(x, x') of two points.
 
     A subclass defines `__call__` for two single points. The methods `cross` and `diagonal` apply `__call__` under
-    `vmap`. These methods are usually fast, because `vmap` replaces inner products by matrix products. If it is slow,
+    `vmap`. These methods are usually fast, because `vmap` replaces inner products by matrix products. If they are slow,
     override `cross` or `diagonal`. The property tests in `tests/laws` compare the override with `__call__`.
 
     Kernels form an algebra: `k1 + k2`, `k1 * k2`, `2.0 * k` and `k ** 2` are kernels again.

@@ -18,7 +18,7 @@ def transformer_layers(model: InContextTransformer) -> list[TransformerLayer]:
     """The L layers as explicit D x D matrices (li2025incontext, A.4.3). Blocks of equal momentum share their matrices.
 
     The source lists three of the four heads of Attn1. The fourth head has V = -V_1, where V_1 is the matrix V of the
-    first head, and Q = K = 0. It subtracts the contribution of sigma(0) = 1/2.
+    first head, and Q = K = 0. This head subtracts the contribution of sigma(0) = 1/2.
 
     Args:
         model: the transformer.

@@ -115,8 +115,8 @@ def torch_monte_carlo_kernel(
     """Average the kernels of the PyTorch modules make(0), ..., make(draws - 1) in NumPy, as `monte_carlo_kernel` does.
 
     Args:
-        make: a function that returns a module with independent random parameters for every seed. It should call
-            `torch.manual_seed(seed)`.
+        make: a function that returns a module with independent random parameters for every seed. The function should
+            call `torch.manual_seed(seed)`.
         x: points, as for `TorchEmpiricalKernel`.
         y: other points, x itself by default.
         draws: the number of modules, at least 2.

@@ -29,8 +29,9 @@ class EquivalentCurve(eqx.Module):
             a_i / (a_i + mu).
         overfitting: the factor error / (|(I - L) y|² / N) with L = A (A + mu)^-1, which measures the cost of fitting
             noise. At n = N, this factor is the ratio of generalised cross-validation to the training error.
-        drift: (n/N)² ln(leave-one-out / GCV). It shows how far rows of unequal leverage may move the logarithm of the
-            measured error away from the formula. The drift only uses single rows, so it does not detect duplicate rows.
+        drift: (n/N)² ln(leave-one-out / GCV). The drift shows how far rows of unequal leverage may move the logarithm
+            of the measured error away from the formula. The drift only uses single rows, so it does not detect
+            duplicate rows.
         spread: the standard deviation over rows of the squared residual (A + mu)^-1 y, divided by the mean of the
             squared residual.
     """

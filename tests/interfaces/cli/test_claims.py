@@ -90,7 +90,7 @@ def test_a_statement_is_found_by_its_number():
     assert "convergence" in RUNNER.invoke(app, ["list", "Theorem 4.2"]).stdout
     table = RUNNER.invoke(app, ["list", "--source", "gu2024softmax"]).stdout
     assert "no claim: " in table
-    assert "statements, " in table
+    assert "statements of the source, " in table
     refused = RUNNER.invoke(app, ["list", "--source", "nobody"])
     assert refused.exit_code == 2
     assert "gu2024softmax" in refused.stderr

@@ -68,8 +68,9 @@ class Control:
         statement: the false statement in words.
         predict: a function that computes the false prediction from the claim's own prediction and the problem.
         loose: the reason why the trials refute no false statement that is nearer to the claim. The reason is required
-            if the control is farther from the claim than a factor 4 (or 1/2 in an exponent). It is also required if the
-            control leaves a component unchanged, or if fewer than a tenth of the trials refute the control.
+            if the control is farther from the claim than a factor 4 (or 1/2 in an exponent). The reason is also
+            required if the control leaves a component unchanged, or if fewer than a tenth of the trials refute the
+            control.
     """
 
     statement: str

@@ -23,7 +23,8 @@ def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float, ea
     """The verdict on the control, and the reason why the trials fail to refute the control (empty if they refute it).
 
     A control is judged less strictly than a statement. For a control, the ordinary interval of a mean is enough. To
-    refute a statement, stricter limits are used. They stay valid even if rare events did not occur in any trial.
+    refute a statement, stricter limits are used. These limits stay valid even if rare events did not occur in any
+    trial.
 
     Args:
         claim: the claim.

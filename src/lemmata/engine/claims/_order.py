@@ -38,9 +38,9 @@ class Prospect:
         """The expected information in bits: nearness times log2(1 + fresh / (known + 1)) / 2.
 
         Suppose that m trials have reduced the variance of a mean to v / m. Then n more trials reduce this variance to
-        v / (m + n). They reduce the entropy of a Gaussian posterior by log2(1 + n / m) / 2 bits. In known + 1, the 1
-        stands for the prior belief before any trial. So the first 255 trials are worth 4 bits, and another 256 trials
-        after 255 known trials are worth half a bit.
+        v / (m + n). These trials reduce the entropy of a Gaussian posterior by log2(1 + n / m) / 2 bits. In known + 1,
+        the 1 stands for the prior belief before any trial. So the first 255 trials are worth 4 bits, and another 256
+        trials after 255 known trials are worth half a bit.
         """
         return self.nearness * math.log2(1 + self.fresh / (self.known + 1)) / 2
 

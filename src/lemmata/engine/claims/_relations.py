@@ -75,7 +75,7 @@ class Judgement:
         needed: the number of trials that could decide an undecided statement; None if this number is not known.
         violating: the share of trials that alone contradict the statement; None if a single trial cannot do this.
         apart: whether the interval is outside the band, although rare large values that no trial has shown could move
-            the mean into the band. This refutes a control, but is not enough to refute a statement.
+            the mean into the band. Such an interval refutes a control, but is not enough to refute a statement.
     """
 
     holds: bool | None

@@ -39,8 +39,8 @@ class Job:
     Args:
         record: the class of the record, with the name of its file.
         folder: the name of the page's folder.
-        load: a function that converts options and the arguments of the command line to the input of `run`. It refuses
-            invalid input as early as possible.
+        load: a function that converts options and the arguments of the command line to the input of `run`. This
+            function refuses invalid input as early as possible.
         run: a function that makes the record from this input, the options, a progress display, the start time and an
             executor.
         say: a function that prints the content of a record on a console.

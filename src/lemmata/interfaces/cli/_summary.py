@@ -65,7 +65,7 @@ def _explained(record: StudyRecord) -> str:
 
 
 def _table(record: StudyRecord) -> Table:
-    """A table with one row for each model. It fits into a terminal of 80 columns."""
+    """A table with one row for each model. The table fits into a terminal of 80 columns."""
     from lemmata.interfaces.report import told_asked
 
     table = Table(box=box.SIMPLE, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))

@@ -82,8 +82,8 @@ class Study(Finished[StudyRecord]):
     def best(self, name: str | None = None) -> Any:
         """The recommended model, fitted to all rows that have a target, as a pipeline of scikit-learn.
 
-        The pipeline takes a data frame with your original columns. It predicts the target in the units of your table,
-        or the class.
+        The pipeline takes a data frame with your original columns. The pipeline predicts the target in the units of
+        your table, or the class.
 
         Args:
             name: another model of the study; None for the recommended one.

@@ -14,7 +14,7 @@ def secured(page: str, *, folder: bool = False, scripts: bool = False) -> str:
     """Put a policy into the head of a page: only scripts now in the page may run, and it loads nothing from elsewhere.
 
     All text that a user controls is escaped in the page. Even if one text were not escaped, the browser would not run a
-    script in the text or send anything. Inline styles are allowed, because styles run no code. They cannot send data
+    script in the text or send anything. Inline styles are allowed, because styles run no code. Styles cannot send data
     either, as long as they may load nothing.
 
     Args:

@@ -52,8 +52,8 @@ def hardest_in_mean_square(pool: Float[Array, "m p"], drawn: Float[Array, "m n"]
     """Return a large E|phi_h| - P_n|phi_h| for weights h of mean 0 and mean square 1 on m points of equal mass. Here
     phi_h is the mean of h(x) phi(x) over the points.
 
-    The search is gradient ascent with adaptive steps. It starts from four weights h: the difference between the mean
-    over the pool and the mean over the drawn features, and three cosine waves over the points.
+    The search is gradient ascent with adaptive steps. The search starts from four weights h: the difference between the
+    mean over the pool and the mean over the drawn features, and three cosine waves over the points.
 
     Args:
         pool: phi_theta(x), with one row for each point and one column for each feature of the pool.

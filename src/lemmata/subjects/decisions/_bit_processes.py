@@ -138,9 +138,9 @@ def majority_process(bits: int, goal: int | None = None) -> BitProcess:
 def scrambled_process(bits: int, masks: Int[np.ndarray, " bits"]) -> BitProcess:
     """Return a process with hard transitions and easy values: next bits are parities, and the reward is one bit.
 
-    Action a is 0 or 1. It leads from s to the state with a as bit 0 and, for k > 0, the parity of s & masks[k] as bit
-    k. The reward is bit 0. Let V_h and Q_h be the best sums of rewards over h states. Then V_h(s) = s_0 + h - 1, and
-    Q_h(s, a) = s_0 + a + h - 2 for h > 1. So the best action is 1.
+    Action a is 0 or 1. Action a leads from s to the state with a as bit 0 and, for k > 0, the parity of s & masks[k] as
+    bit k. The reward is bit 0. Let V_h and Q_h be the best sums of rewards over h states. Then V_h(s) = s_0 + h - 1,
+    and Q_h(s, a) = s_0 + a + h - 2 for h > 1. So the best action is 1.
 
     Args:
         bits: the number n of bits, at least 2.

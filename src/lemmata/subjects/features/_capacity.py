@@ -54,9 +54,9 @@ def cap_tail(c: Float[np.ndarray, " k"], d: int) -> Float[np.ndarray, " k"]:
 def linear_failures(active: Int[np.ndarray, " k"], n: int, d: int) -> Float[np.ndarray, " k"]:
     """Return the approximate probability that a linear readout fails on a sum of some of n random unit directions.
 
-    The readout takes a direction as active if its inner product with the sum is above 1/2. It fails if it takes any
-    inactive direction as active, or any active direction as inactive. With k active directions, the sum has a length of
-    about sqrt(k). Without one of these directions, the length is about sqrt(k - 1). `cap_tail` then gives the
+    The readout takes a direction as active if its inner product with the sum is above 1/2. The readout fails if it
+    takes any inactive direction as active, or any active direction as inactive. With k active directions, the sum has a
+    length of about sqrt(k). Without one of these directions, the length is about sqrt(k - 1). `cap_tail` then gives the
     probabilities of both errors for one direction.
 
     Args:

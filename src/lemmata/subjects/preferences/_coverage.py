@@ -35,8 +35,8 @@ class Coverage:
             lower end of `divergence_interval`.
         effective_share: 1/(1 + chi_squared), the effective share of draws from the reference if these draws are
             weighted to represent the policy.
-        seen: the mean of rho. It estimates the reference's probability of the answers that the policy can draw, which
-            is 1 if the policy can draw every answer of the reference.
+        seen: the mean of rho. This mean estimates the reference's probability of the answers that the policy can draw,
+            which is 1 if the policy can draw every answer of the reference.
         overestimation: an upper bound on the reward's mean error under the policy minus its mean error under the
             reference: sqrt(chi_squared), at the upper end of its interval, times the error's standard deviation under
             the reference. Without `error_sd`, the standard deviation is half of `error_range`. Without both, the bound

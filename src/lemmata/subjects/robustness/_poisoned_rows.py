@@ -56,8 +56,8 @@ class Parts(eqx.Module):
         eps: the fraction of the rows that belong to the second part.
         sigma: the bound on the standard deviation in every direction.
         atoms: whether, in each part, the coordinate along the line through the means has only two values. The second
-            value has the fraction `stray` of the part. It lies beyond the midpoint of the means, on the side of the
-            other part. If `atoms` is false, each part is normal.
+            value has the fraction `stray` of the part. The second value lies beyond the midpoint of the means, on the
+            side of the other part. If `atoms` is false, each part is normal.
         n, d: the number of rows and the dimension of a sample.
     """
 

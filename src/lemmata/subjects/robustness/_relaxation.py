@@ -93,8 +93,9 @@ def interval(network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.nd
 
 
 def adaptive_slopes(bounds: Bounds) -> list[np.ndarray]:
-    """Return CROWN's slopes of the lower lines: 1 if u > -l, and 0 otherwise, for pre-activation bounds l and u. They
-    minimise the area of a unit's relaxation.
+    """Return CROWN's slopes of the lower lines: 1 if u > -l, and 0 otherwise, for pre-activation bounds l and u.
+
+    These slopes minimise the area of a unit's relaxation.
     """
     return [(high > -low).astype(float) for low, high in bounds]
 

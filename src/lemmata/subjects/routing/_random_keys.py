@@ -27,8 +27,8 @@ class Draws:
         halves: sin²(t/2) for the angles t between the keys and the query.
         counts: the number of keys that each entry represents.
         drawn: the number of entries that are keys. The other entries are quadrature nodes.
-        noise: one standard normal number for each draw. It determines the deviation of the sum over the other keys from
-            its mean.
+        noise: one standard normal number for each draw. The number determines the deviation of the sum over the other
+            keys from its mean.
     """
 
     halves: Float[np.ndarray, "m k"]

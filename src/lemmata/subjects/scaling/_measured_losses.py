@@ -30,9 +30,9 @@ def fit_scaling_law(
     0.9 were tested on 1800 simulated curves that were not used for tuning. The curves had 6 to 14 sizes over 1.5 to 4
     decades, with noise of 0.1 to 2 %. The noise was normal, or of Student's distribution with 3 degrees of freedom, or
     with one outlier. The intervals contained the law at 10 and at 100 times the largest size in 92 to 93 % of the
-    curves. They contained the floor and alpha in 91 to 93 % of the curves. The leave-one-out intervals contained these
-    numbers in 92 to 96 % of the curves. All of this holds if one law holds at all sizes. `broken` is small if residuals
-    show that no single law holds.
+    curves. The intervals contained the floor and alpha in 91 to 93 % of the curves. The leave-one-out intervals
+    contained these numbers in 92 to 96 % of the curves. All of this holds if one law holds at all sizes. `broken` is
+    small if residuals show that no single law holds.
 
     Args:
         n: the size of each run.

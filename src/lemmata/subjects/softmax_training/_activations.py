@@ -57,7 +57,7 @@ def slopes(
         weight: the hidden weights W, one column for each unit.
         sign: the output weights, one row a_l for each output.
         x: the points, one in each row.
-        units: the width of the network. It uses the first `units` columns of `weight`.
+        units: the width of the network, which uses the first `units` columns of `weight`.
 
     Returns:
         The outputs F, the factors s and the numbers c. These three arrays give the entry of the tangent kernel between
@@ -99,7 +99,7 @@ def time_to_fit(
         sign: the output weights, one row a_l for each output.
         x: the inputs.
         y: the targets Y.
-        units: the width of the network. It uses the first `units` columns of `weight`.
+        units: the width of the network, which uses the first `units` columns of `weight`.
         error: the required squared norm of F - Y, where F are the outputs.
         horizon: the flow time at which descent stops.
         steps: the largest number of steps.
@@ -142,7 +142,7 @@ def largest_eigenvalue(
         weight: the hidden weights W, one column for each unit.
         sign: the output weights, one row a_l for each output.
         x: the points, one in each row.
-        units: the width of the network. It uses the first `units` columns of `weight`.
+        units: the width of the network, which uses the first `units` columns of `weight`.
         rounds: the number of products with H.
     """
     _, slope, centre = slopes(activation, weight, sign, x, units)

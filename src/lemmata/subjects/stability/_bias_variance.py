@@ -115,9 +115,9 @@ def bias_variance(
     distribution of the rows. The sum of the two estimates is the mean error of the two fits. All fitting methods use
     the same splits. Errors are summed over the outputs.
 
-    One data set does not determine the error of a fit to more rows than `rows`. It separates noise from bias only if
-    the noise is given, or if inputs are repeated with newly drawn targets. But one data set determines the differences
-    in bias between fitting methods.
+    One data set does not determine the error of a fit to more rows than `rows`. One data set separates noise from bias
+    only if the noise is given, or if inputs are repeated with newly drawn targets. But one data set determines the
+    differences in bias between fitting methods.
 
     The draws overlap, so they are dependent. The intervals use the correction of Nadeau and Bengio for this dependence,
     widened by a factor of 1.4. This correction is a rule of thumb, not a theorem. Intervals of level 0.9 were tested on

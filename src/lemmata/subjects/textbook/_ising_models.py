@@ -31,7 +31,10 @@ class IsingModel(eqx.Module):
 
     @property
     def beliefs(self) -> Float[np.ndarray, " n"]:
-        """The beliefs 1/(1 + exp(-2 total)), where `totals` gives the total at each spin. They estimate P(s_i = 1)."""
+        """The beliefs 1/(1 + exp(-2 total)), where `totals` gives the total at each spin.
+
+        The beliefs estimate P(s_i = 1).
+        """
         return 1 / (1 + np.exp(-2 * self.totals))
 
 

@@ -14,7 +14,7 @@ class BoostedTrees:
     """The outputs of a booster: class probabilities (n, C) for classes, otherwise what `Booster.predict` returns.
 
     Args:
-        booster: the booster. It predicts with all of its trees.
+        booster: the booster. The booster predicts with all of its trees.
         objective: the objective of its training, such as "binary:logistic".
         quantile: the quantile that the booster predicts; None if it predicts no quantile, or several.
     """

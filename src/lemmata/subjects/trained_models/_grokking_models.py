@@ -1,6 +1,6 @@
 """Linear classifiers whose weights start far from 0.
 
-They fit their training rows early, and learn the true rule late.
+Such classifiers fit their training rows early, and learn the true rule late.
 """
 
 import jax

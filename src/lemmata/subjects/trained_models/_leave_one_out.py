@@ -171,8 +171,8 @@ def _influence(
     """Return J_i H^-1 J_i' for all rows, J H^-1 gradient, the error of H, and the map from (i, w) to H^-1 J_i' w.
 
     Here H = J' Lambda J + ridge. The smaller of the two Gram matrices is used. If both are large and the Jacobian has
-    factors, the span of the rows that dominate H is used. None of these methods stores the whole Jacobian. They use
-    blocks of rows, factors, or blocks of parameters.
+    factors, the span of the rows that dominate H is used. None of these methods stores the whole Jacobian. The methods
+    use blocks of rows, factors, or blocks of parameters.
     """
     (n, width), size = curvature.shape[:2], len(model.theta)
     found = factors(model, x, prior_of(model)) if min(size, n * width) > EXACT else None

@@ -47,7 +47,7 @@ def row_table(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES
         probabilities, the loss is 1 if the class is wrong and 0 otherwise.
         `wrong_label`: the probability that the label is wrong, according to the model.
         `suspicion`: how strongly this model and a random forest, both fitted without the row, contradict the label of
-        the row, from 0 to 1. It ranks rows better than `wrong_label`, but it is not a probability.
+        the row, from 0 to 1. The suspicion ranks rows better than `wrong_label`, but it is not a probability.
         `copy`: whether the row has a duplicate among the training rows.
 
         Columns for training rows:

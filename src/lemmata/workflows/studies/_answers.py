@@ -323,7 +323,9 @@ def _present(
 
 
 def _bought(question: Question, now: Interval, more: More) -> str:
-    """Return a sentence on the effect of twice the rows. It states an improvement only if the whole interval is better.
+    """Return a sentence on the effect of twice the rows.
+
+    The sentence states an improvement only if the whole interval is better.
 
     A change by at most a tenth of the loss counts as little.
     """

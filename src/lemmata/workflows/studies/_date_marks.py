@@ -30,9 +30,9 @@ _MORE_OFTEN = 5
 def date_marks(read: Sequence[pl.Series], table: Table) -> list[Finding]:
     """Return a finding for each date that may stand for a missing value.
 
-    Such a date is up to the year 1000, or from 2099 on, or is in a list of usual marks. It occurs in several rows, and
-    is before or after all other dates. Its distance to the nearest of the other dates is larger than the span of the
-    other dates, or it is much more frequent than any of them.
+    Such a date is up to the year 1000, or from 2099 on, or is in a list of usual marks. The date occurs in several
+    rows, and is before or after all other dates. Its distance to the nearest of the other dates is larger than the span
+    of the other dates, or it is much more frequent than any of them.
 
     Args:
         read: the columns of the table, with texts of dates read as dates.

@@ -73,8 +73,8 @@ def encoder(inputs: Float64[np.ndarray, "N p"], categories: Categories, calendar
     If a column has missing cells anywhere in the table, it also gets an indicator column of missing cells. Categories
     become standardised one-hot columns over the vocabulary of the whole table, and missing cells are another category.
     Dates become standardised numbers and standardised columns for the parts of `calendars`. The transformer uses only
-    scikit-learn. skrub's TableVectorizer is not used. It chooses the encoding from the rows to which it is fitted, so
-    the number of encoded columns would change from split to split. skrub would also be one more dependency.
+    scikit-learn. skrub's TableVectorizer is not used. TableVectorizer chooses the encoding from the rows to which it is
+    fitted, so the number of encoded columns would change from split to split. skrub would also be one more dependency.
 
     >>> inputs = np.array([[0.0, 1.5], [1.0, np.nan], [np.nan, 2.5], [0.0, 3.5]])
     >>> encode = encoder(inputs, (("blue", "red"), None))

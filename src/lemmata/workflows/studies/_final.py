@@ -93,8 +93,8 @@ def final_model(
         dataset: the table that was read from `data`.
         options: the options of the study.
         name: the name of the model to fit.
-        formula: the formula of the model in the study. It distinguishes the user's own model from other models with
-            the same name.
+        formula: the formula of the model in the study. The formula distinguishes the user's own model from other models
+            with the same name.
 
     Raises:
         MemoryPlanError: if a kernel's features of all rows do not fit into memory.

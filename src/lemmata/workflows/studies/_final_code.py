@@ -41,7 +41,7 @@ _PLACES = {
 
 
 def program(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions, model: Any, texts: bool) -> str:
-    """Return the program, about ten lines for a plain table. It imports lemmata only for kernels of networks.
+    """Return the program, about ten lines for a plain table. The program imports lemmata only for kernels of networks.
 
     Args:
         raw: the table in the user's own form.

@@ -132,8 +132,8 @@ def centres_fit(
     centres, and let the Gram matrix of the centres have eigenvectors U and eigenvalues w. The features of a row x are
     K(x, z) U / sqrt(w). The covariance of the features is accumulated over blocks of rows, and its eigenvalues give the
     fit at all ridges at once. The objective is that of `lemmata.solvers.subset_of_regressors`, with an intercept.
-    `subset_of_regressors` is not used. It compiles again for every number of rows, and each compilation takes longer
-    than the fits of this function.
+    `subset_of_regressors` is not used. That function compiles again for every number of rows, and each compilation
+    takes longer than the fits of this function.
 
     Args:
         kernel: the kernel of the regression.

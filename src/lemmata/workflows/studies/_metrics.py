@@ -29,9 +29,9 @@ class Metric:
     Args:
         name: the name for `--metric` and `--error` ("rmse").
         task: "regression" or "classification".
-        rows: a function of targets (m, k), outputs (m, k) and the variance of the target. It returns the contribution
-            of each row to the loss.
-        told: a function of the loss and the variance of the target. It returns the value in the user's unit.
+        rows: a function of targets (m, k), outputs (m, k) and the variance of the target. The function returns the
+            contribution of each row to the loss.
+        told: a function of the loss and the variance of the target. The function returns the value in the user's unit.
         understood: the inverse function of `told`, from a value in the user's unit to the loss.
         rises: whether larger values are better.
         percent: whether the value is a share.

@@ -51,9 +51,9 @@ class Model:
         theory: whether lemmata's theory applies to the model, which means that the model is a kernel.
         fit: maps (encoded rows (n + m, d), targets of the first n, task, groups of the first n or None) to the outputs
             for the last m. With groups, the settings are chosen on groups that are left out.
-        price: a function of n, d and k. It returns about how many seconds a fit to n rows of d columns and k outputs
-            takes on one core. The price decides up to which size and on how many splits a model is measured, so that
-            both depend on the command and not on the machine.
+        price: a function of n, d and k. The function returns about how many seconds a fit to n rows of d columns and k
+            outputs takes on one core. The price decides up to which size and on how many splits a model is measured, so
+            that both depend on the command and not on the machine.
         kernels: the kernel of the model, or several kernels, of which leave-one-out chooses one; empty for other
             models.
         naive: whether the model uses no columns and repeats earlier targets.

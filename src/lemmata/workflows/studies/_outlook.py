@@ -167,8 +167,8 @@ class Candidate:
 def _tailed(curves: Float[np.ndarray, "s 3"], tail: float) -> Float[np.ndarray, "s 3"]:
     """Return the curves with a larger upper end, which allows for rows that are larger than all observed rows.
 
-    The upper end starts from the median curve times 1 + tail/2. This adds half of what the largest row contributes to
-    the mean loss, just as half an error is added to a share of errors.
+    The upper end starts from the median curve times 1 + tail/2. This factor adds half of what the largest row
+    contributes to the mean loss, just as half an error is added to a share of errors.
     """
     value, upper = np.maximum(curves[:, 1:], 1e-300).T
     up = np.hypot(np.log(upper / value), math.log1p(WIDER * tail))

@@ -34,7 +34,7 @@ class Signal:
         rows: the number of rows that were tested.
         grouped: whether the rows have groups.
         copies: the number of rows of the whole table that repeat an earlier row, including the target. With groups,
-            only copies in another group count. They matter because the test assumes independent rows, and a copy
+            only copies in another group count. Copies matter because the test assumes independent rows, and a copy
             depends on the row that it repeats.
         total: the number of rows of the whole table.
         kind: how the targets were rearranged. "rows": among rows. "held-out rows": among rows that are predicted by

@@ -25,14 +25,14 @@ def of_blocks(
     """Test by one-sided t-tests over at most twelve later blocks. The p-value is the largest over four naive forecasts.
 
     Each block is forecast by a model of all earlier rows. The model is linear in the columns, or in Gaussian kernels
-    with 120 of the rows. It predicts the target, or the target's change since an earlier row whose target is known.
-    These choices and the ridge are made on later parts of the earlier rows. The naive forecasts are the mean of the
-    past, its last value, the last value continued with the mean slope, and the last season. The period of the season is
-    the lag of the largest autocorrelation. The rows of a block have different distances to the last known row. So a
-    forecast by a change or by a last value is made at every distance of up to one block's length, and its error is the
-    mean over these distances. For each block and naive forecast, the t-test uses the difference of the two squared
-    errors (the model's and the naive forecast's), divided by their sum. Because of the division, no block outweighs the
-    others.
+    with 120 of the rows. The model predicts the target, or the target's change since an earlier row whose target is
+    known. These choices and the ridge are made on later parts of the earlier rows. The naive forecasts are the mean of
+    the past, its last value, the last value continued with the mean slope, and the last season. The period of the
+    season is the lag of the largest autocorrelation. The rows of a block have different distances to the last known
+    row. So a forecast by a change or by a last value is made at every distance of up to one block's length, and its
+    error is the mean over these distances. For each block and naive forecast, the t-test uses the difference of the two
+    squared errors (the model's and the naive forecast's), divided by their sum. Because of the division, no block
+    outweighs the others.
 
     A block begins at the start of a new time, so that all rows of one time are in one block. If there are few times,
     there are therefore fewer blocks. If fewer than three blocks remain, blocks begin at any row.

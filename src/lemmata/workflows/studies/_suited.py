@@ -15,10 +15,10 @@ WIDE = 0.5
 def suited(x: Float[np.ndarray, "N d"], task: str, targets: Float[np.ndarray, "rows k"] | None) -> list[str]:
     """Return the names of the models that are compared if the user names none.
 
-    The list depends on the targets and columns. It includes Poisson regression for counts (whole numbers, none below 0)
-    and gamma regression for other amounts (all above 0, with a mean that exceeds the median by more than a tenth of the
-    standard deviation). If there are at least half as many columns as rows, the list includes an elastic net for
-    numbers and a lasso for classes. For numbers, it always includes a lasso.
+    The list depends on the targets and columns. The list includes Poisson regression for counts (whole numbers, none
+    below 0) and gamma regression for other amounts (all above 0, with a mean that exceeds the median by more than a
+    tenth of the standard deviation). If there are at least half as many columns as rows, the list includes an elastic
+    net for numbers and a lasso for classes. For numbers, it always includes a lasso.
     """
     if task == "classification":
         wide = targets is not None and x.shape[1] >= WIDE * len(targets)
