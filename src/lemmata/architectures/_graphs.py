@@ -142,9 +142,9 @@ def graph_network(
         depth: number of blocks, at least 1.
         width: outputs of each hidden layer of the finite network.
         weight_std: standard deviation of the hidden weights.
-        bias_std: standard deviation of the hidden biases. If it is 0, and the nodes have no features or one positive
-            feature each, the inputs of each ReLU have the same sign at all nodes. Then the network is linear in its
-            inputs.
+        bias_std: standard deviation of the hidden biases. If this deviation is 0, and the nodes have no features or one
+            positive feature each, the inputs of each ReLU have the same sign at all nodes. Then the network is linear
+            in its inputs.
         outputs: outputs of the readout.
         aggregate: the sum over neighbours in every block; None is `Aggregate(self_loops=1.0)`.
         pool: the layer that maps the nodes to a vector; None is `GlobalSumPool()`.

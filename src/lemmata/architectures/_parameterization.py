@@ -15,9 +15,9 @@ class WidthExponents:
     learning rate of the network. A bias is b_i ~ N(0, t²), and its learning rate is d^-(bias_c) times the learning rate
     of the network. Here, s and t are the layer's `weight_std` and `bias_std`.
 
-    * `of="fan_in"`: d is the number of inputs. Use it for hidden layers and readouts.
-    * `of="fan_out"`: d is the number of outputs. Use it for a first layer, whose number of inputs does not grow with
-      the width. The inputs keep their usual factor, h = fan_in^(-1/2) d^-a w x.
+    * `of="fan_in"`: d is the number of inputs. Use this choice for hidden layers and readouts.
+    * `of="fan_out"`: d is the number of outputs. Use this choice for a first layer, whose number of inputs does not
+      grow with the width. The inputs keep their usual factor, h = fan_in^(-1/2) d^-a w x.
 
     Under gradient descent and gradient flow, the triples (a, b, c) and (a + u, b - u, c - 2u) describe the same network
     for every u. So a layer stores its parameters in the form with c = 0. The stored weights are then w times d^(c/2),

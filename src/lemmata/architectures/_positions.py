@@ -35,8 +35,8 @@ class PositionalEmbedding(AbstractLayer):
       weighted means: the moments of x have weight c / (c + k), and sigma² R has weight k / (c + k).
 
     Add a fixed table of embeddings, for example a sinusoidal table, to the inputs of the network. In
-    `Attention(positions=...)`, embeddings are added to queries and keys but not to values. To add them to all three,
-    put this layer before Attention.
+    `Attention(positions=...)`, embeddings are added to queries and keys but not to values. To add embeddings to
+    queries, keys and values, put this layer before Attention.
 
     Args:
         kind: `"sum"` or `"concat"`.

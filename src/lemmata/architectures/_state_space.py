@@ -58,8 +58,8 @@ class StateSpace(AbstractLayer):
         poles: the number N of poles, for l_n = -1/2 + i pi n with n = 0 ... N - 1; or the poles themselves.
         steps: the time steps D. The channels use them in turn, so R is then also a mean over the time steps.
         weight_std: the factor w of the output.
-        skip_std: standard deviation of the factor `skip_std` d of the direct path from u(t) to y(t). If it is 0, there
-            is no direct path.
+        skip_std: standard deviation of the factor `skip_std` d of the direct path from u(t) to y(t). With 0, there is
+            no direct path.
         train_poles: whether the poles are trained.
 
     Raises:

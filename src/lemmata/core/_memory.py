@@ -15,8 +15,8 @@ from lemmata.limits import limits
 def available_bytes() -> int:
     """Return the bytes of memory that this process can still use.
 
-    The result is the least of three numbers: the free memory of the machine, and what the limits of control groups and
-    of the process leave.
+    The result is the least of three numbers: the free memory of the machine, the memory that the limits of control
+    groups leave, and the memory that the limits of the process leave.
 
     The free memory of the machine includes caches that the system can release, but not swap.
     """

@@ -12,7 +12,7 @@ from lemmata.files import FULL, whole_file
 
 @contextlib.contextmanager
 def refusing_disk_errors(what: str) -> Iterator[None]:
-    """Return a context in which an operating-system error becomes a FileError. Use it while you write a file.
+    """Return a context in which an operating-system error becomes a FileError. Use the context while a file is written.
 
     Args:
         what: the name of the file or folder, for the error message.

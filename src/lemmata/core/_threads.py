@@ -25,7 +25,7 @@ def one_torch_thread() -> Iterator[None]:
     """Let PyTorch use one thread, if PyTorch is loaded, and restore its number of threads at the end.
 
     After each operation on two threads, one thread of PyTorch waits actively for the next operation, and so disturbs
-    SciPy. Descent of a network with 10,000 parameters on 300 rows was three times slower with two threads.
+    SciPy. Gradient descent on a network with 10,000 parameters on 300 rows was three times slower with two threads.
     """
     torch = sys.modules.get("torch")
     if torch is None:

@@ -126,7 +126,7 @@ class InContextTransformer(eqx.Module):
         queries: Float[Array, "m d"],
         stable: bool = True,
     ) -> Float[Array, " m"]:
-        """Predictions at the queries, by one forward pass for each. Only those rows are computed that change.
+        """Predictions at the queries, by one forward pass for each. Only rows that change are computed.
 
         The memory is O((N + m) n) for N examples, m queries and n features.
 

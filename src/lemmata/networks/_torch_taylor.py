@@ -58,7 +58,7 @@ class TorchExpansion(eqx.Module):
         self.params = {name: leaf.detach().clone() for name, leaf in params.items()}
 
     def __call__(self, params: Mapping[str, Any], *x: Any, **settings: Any) -> Any:
-        """The value of the polynomial at other parameters. PyTorch's autograd can differentiate it.
+        """The value of the polynomial at other parameters. PyTorch's autograd can differentiate this value.
 
         Raises:
             ShapeError: for parameters whose names or shapes differ from those of the centre.

@@ -101,7 +101,7 @@ def _sum_run(place: str, start: int, end: int, kernel: AbstractKernel, rows: int
 def _place(folder: str | pathlib.Path | None, name: Callable[[], str]) -> Iterator[pathlib.Path]:
     """Return a context with a folder for the files of a problem.
 
-    If `folder` is None, the new folder is temporary. Otherwise, it stays until all sums are complete.
+    If `folder` is None, the new folder is temporary. Otherwise, the folder stays until all sums are complete.
     """
     if folder is None:
         with scratch(None) as place:

@@ -316,9 +316,9 @@ def polyharmonic_spline(x: Any, y: Any, noise: Any = 0.0) -> PolyharmonicSpline:
     Without noise, the spline is the interpolant of least semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2), with the
     Fourier transform F f. Affine functions are reproduced exactly, with any noise. Moving and turning the points does
     not change the spline. The spline is computed from centred points in units of their extent. Multiplying all points
-    by s and the noise by s² does not change it either, even if s² overflows or underflows. (The counterpart in SciPy is
-    `scipy.interpolate.RBFInterpolator` with `thin_plate_spline` and degree 1. Its argument `smoothing` is the `noise`
-    of this function.)
+    by s and the noise by s² does not change the spline either, even if s² overflows or underflows. (The counterpart in
+    SciPy is `scipy.interpolate.RBFInterpolator` with `thin_plate_spline` and degree 1. Its argument `smoothing` is the
+    `noise` of this function.)
 
     Args:
         x: more than d + 1 different points (n, d) that do not lie in a common hyperplane.

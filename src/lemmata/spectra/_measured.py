@@ -52,8 +52,8 @@ def measured_curve(
     `learning_curve` spends less on a whole curve than the eigensystem costs, but this function spends up to 2e8
     operations on each size. The error at a size is a mean over random splits that use all rows about equally often
     (balanced splits). Each split is solved exactly from the Gram matrix A = U diag(a) U^T. The measurement is also
-    right for outlying, clustered or repeated rows. The measurement is right without a ridge at n equal to the rank,
-    too, where the deterministic equivalent is infinite. At n = N, where no row is left out, the error is the
+    right for outlying, clustered or repeated rows. Without a ridge, the deterministic equivalent is infinite at n equal
+    to the rank, but the measurement is right there, too. At n = N, where no row is left out, the error is the
     leave-one-out error. Up to 24 sizes are measured, each rounded to a whole number. At other sizes, the correction
     ln(measured / equivalent) is interpolated linearly in ln n.
 

@@ -131,9 +131,9 @@ def fit_rewards(comparisons: Iterable[Any], *, ties: Iterable[Any] = (), level: 
 
     Raises:
         DataError: if the input has another form, such as a dictionary of counts or sets of items, if an entry is masked
-            or missing, if an item is compared with itself, or if chains of wins do not lead
-            from every item to every other item. The last message names the unconnected part. With ties, it is also
-            raised if no cycle has more wins than ties.
+            or missing, if an item is compared with itself, or if chains of wins do not lead from every item to every
+            other item. The last message names the unconnected part. With ties, this error is also raised if no cycle
+            has more wins than ties.
         SettingError: if the level is outside (0, 1).
 
     Example:

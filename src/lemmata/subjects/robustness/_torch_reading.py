@@ -25,7 +25,7 @@ def read_module(module: Any, shape: tuple[int, ...]) -> ReluNetwork:
     """Return a PyTorch module that takes a batch of inputs as a network of affine maps and ReLUs.
 
     Args:
-        module: the module. If it has layers that behave differently in training, it must be in evaluation mode.
+        module: the module. A module with layers that behave differently in training must be in evaluation mode.
         shape: the shape of one input.
 
     Raises:

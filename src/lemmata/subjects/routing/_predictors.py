@@ -23,7 +23,7 @@ def calls_of(predict: Any, kinds: tuple[np.dtype, ...]) -> Iterator[Call]:
         kinds: the number types of the arrays of inputs, targets and queries that a function receives.
 
     Raises:
-        SettingError: if the predictor cannot be called. The yielded function raises it if the predictor fails.
+        SettingError: if the predictor cannot be called. The yielded function raises this error if the predictor fails.
     """
     if not callable(predict) or isinstance(predict, type):
         raise SettingError("predict", found=f"a {type(predict).__name__}",

@@ -190,7 +190,7 @@ def retrieval(n: int | float, d: int | float, bits: int | str | None = None, *, 
 
 
 def _at_most(name: str, value: Any, most: int) -> int:
-    """Return the value as a whole number. Raise SettingError if it is not between 2 and `most`."""
+    """Return the value as a whole number. Raise SettingError if the number is not between 2 and `most`."""
     if isinstance(value, int) and value > most:  # such a number may be too large for a float
         raise SettingError(name, found=f"a number of {len(str(value))} digits", rule=f"at most {most:g}")
     number = whole(name, value, 2)

@@ -33,8 +33,8 @@ class PassAtK(AbstractFinding):
 
     Args:
         k: the number of attempts, of which at least one has to succeed.
-        each: the estimate for each problem. If k is above the number n of observed attempts, it comes from the fitted
-            distribution.
+        each: the estimate for each problem. If k is above the number n of observed attempts, the estimate comes from
+            the fitted distribution.
         beta: the parameters a and b of the fitted distribution of success probabilities; None if k is at most n.
     """
 

@@ -31,7 +31,7 @@ def log_floor(design: Design) -> Functional:
 def amplitude(design: Design, term: int) -> Functional:
     """Return the functional that is the logarithm of A in A n^-alpha.
 
-    The functional computes it from the value of the term at the centre of the design.
+    The functional computes log A from the value of the term at the centre of the design.
     """
     place = int(design.floor) + 2 * term
 

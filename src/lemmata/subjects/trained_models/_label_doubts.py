@@ -126,7 +126,7 @@ def _kept(values: Float[np.ndarray, " g"]) -> Int[np.ndarray, " k"]:
 def _likelihoods(
     f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], slope: float, share: float
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Return for each row: q_i at its label, the probability of this label as a wrong label, and in total."""
+    """Return for each row: q_i at its label, and the probability of this label, as a wrong label and in total."""
     q = (softmax(f * np.exp(-slope), axis=1) * y).sum(1)
     other = share * (1 - q) / (f.shape[1] - 1)
     return q, other, np.maximum((1 - share) * q + other, 1e-300)

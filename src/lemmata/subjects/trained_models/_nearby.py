@@ -44,7 +44,7 @@ def unsettled_nearby(trained: Trained) -> float:
     The converged copy is the model after further training to a stationary point. The model and the copy are two
     approximate solutions of one objective for the same training rows. If the two solutions predict different classes at
     a row, then the training rows do not determine the class of this row. A Newton step from one of the solutions does
-    not determine it either.
+    not determine the class either.
     """
     rows = nearby_rows(trained.x, seed=trained.seed)
     calls = [model.outputs(rows).argmax(1) for model in (trained.model, polished_copy(trained).model)]

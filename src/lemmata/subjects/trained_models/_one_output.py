@@ -23,11 +23,11 @@ def with_two_outputs(
     """Turn a model with one output for two classes into a model with two outputs, -f/2 and f/2.
 
     Here f is the logit of the second class. Suppose that the user or the estimator has stated log loss. The output is
-    then read as a probability if all outputs are in [0, 1] and are not linear in any layer of parameters. Otherwise, it
-    is read as a logit. Without a stated loss, the model must have derivatives and the targets must have two values. If
-    the targets are words, Booleans or whole numbers, the rule is the same. If the targets are 0.0 and 1.0, outputs in
-    [0, 1] are probabilities if they are not linear in any layer, and otherwise values. Outputs beyond [0, 1] are
-    compared with the targets: they are logits if their logistic function has the smaller squared distance, and
+    then read as a probability if all outputs are in [0, 1] and are not linear in any layer of parameters. Otherwise,
+    the output is read as a logit. Without a stated loss, the model must have derivatives and the targets must have two
+    values. If the targets are words, Booleans or whole numbers, the rule is the same. If the targets are 0.0 and 1.0,
+    outputs in [0, 1] are probabilities if they are not linear in any layer, and otherwise values. Outputs beyond [0, 1]
+    are compared with the targets: they are logits if their logistic function has the smaller squared distance, and
     otherwise values.
 
     Args:

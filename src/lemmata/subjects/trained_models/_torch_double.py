@@ -35,7 +35,7 @@ def in_float64() -> Any:
 def unwrapped(module: Any) -> Any:
     """Return the module inside `nn.DataParallel`, `DistributedDataParallel` or `torch.compile`.
 
-    It computes the same function. Any other module is returned unchanged.
+    The inner module computes the same function. Any other module is returned unchanged.
     """
     torch = sys.modules["torch"]
     around = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
