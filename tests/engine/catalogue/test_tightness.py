@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 import lemmata
-from lemmata.engine.catalogue import described, entries, is_loose, searched, searches, told_search
+from lemmata.engine.catalogue import _records, described, entries, is_loose, searched, searches, told_search
 from lemmata.engine.claims import Status, registry
 from lemmata.engine.refutations import has_tightness
 
@@ -50,7 +50,7 @@ def test_records_are_of_claims_and_in_their_order():
     for name, record in searches().items():
         claim = registry()[name]
         assert has_tightness(claim) or claim.expected is Status.REFUTED
-        assert set(record) == {
+        assert set(record) - {"own"} == {
             "fingerprint", "ratio", "refuted", "settings", "trials", "climbed", "place", "moved"
         }  # fmt: skip
         assert record["ratio"] is None or 0 <= record["ratio"] < 1 + 1e-6, name
@@ -61,14 +61,34 @@ def test_no_search_refutes_a_claim_that_is_held_true():
     assert not [n for n, one in searches().items() if one["refuted"] and registry()[n].expected is not Status.REFUTED]
 
 
+def _entry_with(name, whole, own):
+    entry = entries()[name]
+    return {**entry, "fingerprint": {**entry["fingerprint"], "whole": whole, "own": own}}
+
+
 def test_a_record_of_other_code_is_dropped():
-    name, record = next(iter(searches().items()))
-    same = {**entries()[name], "fingerprint": {**entries()[name]["fingerprint"], "whole": record["fingerprint"]}}
+    name, record = next((name, record) for name, record in searches().items() if "own" in record)
+    same = _entry_with(name, record["fingerprint"], record["own"])
     assert described(same)["search"] == record
-    changed = {**entries()[name], "fingerprint": {"whole": "0" * 16}}
+    changed = _entry_with(name, "0" * 16, "0" * 16)
     assert searched(changed) is None
     assert described(changed)["search"] is None
     assert not described(changed)["loose"]
+
+
+def test_a_record_stays_if_only_shared_code_has_changed_and_says_so():
+    name, record = next((name, record) for name, record in searches().items() if "own" in record)
+    found = described(_entry_with(name, "0" * 16, record["own"]))["search"]
+    assert found == {**record, "earlier": True}
+    assert told_search(found) == told_search(record) + "; measured with an earlier version of the shared code"
+
+
+def test_a_record_without_the_digest_of_its_own_code_counts_only_with_the_same_code(monkeypatch):
+    name, record = next((name, record) for name, record in searches().items() if "own" in record)
+    old = {key: value for key, value in record.items() if key != "own"}
+    monkeypatch.setattr(_records, "records", lambda: {name: {"search": old}})
+    assert searched(_entry_with(name, record["fingerprint"], record["own"])) == old
+    assert searched(_entry_with(name, "0" * 16, record["own"])) is None
 
 
 @pytest.mark.parametrize(

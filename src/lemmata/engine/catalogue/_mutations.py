@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ._records import found_of
+from ._records import found_of, told_earlier
 
 SIZES = ("1.05", "1.25", "0.1", "0.2", "sign", "effect", "roles")
 """The kinds of mutations that are counted: factors, exponents, signs, removed effects, and exchanged roles."""
@@ -27,7 +27,7 @@ ALONE = "in component"
 
 
 def mutated(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """The record of mutations for a claim; None if there is no record, or if it was made with other code than now.
+    """The record of mutations for a claim; None if there is no record, or if the claim's own code has changed.
 
     Args:
         entry: the claim's entry of the catalogue.
@@ -77,7 +77,7 @@ def told_mutations(record: dict[str, Any] | None) -> str:
         told.append(f"missed: {', '.join([*whole, *([f'{alone} of a single component'] if alone else [])])}")
     if record["left"]:
         told.append(f"not counted in the score: {record['left']}")
-    return "; ".join(told)
+    return "; ".join(told) + told_earlier(record)
 
 
 def _farthest(nearest: list[dict[str, Any]]) -> list[dict[str, Any]]:

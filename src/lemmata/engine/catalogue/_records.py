@@ -57,15 +57,30 @@ BESIDE = ("search", "walk", "mutations")
 
 
 def found_of(entry: dict[str, Any], what: str) -> dict[str, Any] | None:
-    """The result of another command, stored with a claim's verdict. None if it is missing or was made with other code.
+    """The result of another command, stored with a claim's verdict; None if there is none that still counts.
+
+    A result counts if it was made with the code of the verdict. If only shared code differs, the result counts too,
+    and its field `earlier` is True.
 
     Args:
         entry: the claim's entry of the catalogue.
         what: the kind of result, one of `BESIDE`, such as "search" or "mutations".
     """
-    record = records().get(entry["name"], {}).get(what)
-    code = entry.get("fingerprint", {}).get("whole")
-    return record if record is not None and record["fingerprint"] == code else None
+    record, code = records().get(entry["name"], {}).get(what), entry.get("fingerprint")
+    if record is None or code is None:
+        return None
+    if record["fingerprint"] == code["whole"]:
+        return record
+    return {**record, "earlier": True} if record.get("own") == code["own"] else None
+
+
+def told_earlier(record: dict[str, Any]) -> str:
+    """The end of a sentence about a result: that shared code has changed since; empty if it has not.
+
+    Args:
+        record: a result that `found_of` returned.
+    """
+    return "; measured with an earlier version of the shared code" if record.get("earlier") else ""
 
 
 def write_records(place: str, classes: Iterable[str], given: dict[str, dict[str, Any]]) -> None:

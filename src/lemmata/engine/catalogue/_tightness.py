@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ._records import found_of, records
+from ._records import found_of, records, told_earlier
 
 LOOSE = 0.1
 """A bound is marked loose if less than this share of its constant was enough in a search for counterexamples."""
@@ -18,7 +18,7 @@ def searches() -> dict[str, dict[str, Any]]:
 
 
 def searched(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """The record of a search for a claim; None if there is no record, or if it was made with other code than now.
+    """The record of a search for a claim; None if there is no record, or if the claim's own code has changed.
 
     Args:
         entry: the claim's entry of the catalogue.
@@ -46,6 +46,10 @@ def told_search(record: dict[str, Any] | None) -> str:
     setting = (record["place"] or {}).get("setting") or {}
     where = ", ".join(f"{name}={_short(value)}" for name, value in setting.items())
     where = f"; at {where}" if where else ""
+    return _told_ratio(record, tried, where) + told_earlier(record)
+
+
+def _told_ratio(record: dict[str, Any], tried: str, where: str) -> str:
     if record["refuted"]:
         return f"refuted by search, after {tried}{where}"
     if record["ratio"] is None:

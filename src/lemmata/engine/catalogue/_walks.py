@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from ._records import found_of
+from ._records import found_of, told_earlier
+
+_NO_COUNTS = ("settings", "where", "fingerprint", "own", "earlier")
 
 
 def walked(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """The record of a walk for a claim; None if there is no record, or if it was made with other code than now.
+    """The record of a walk for a claim; None if there is no record, or if the claim's own code has changed.
 
     Args:
         entry: the claim's entry of the catalogue.
@@ -22,6 +24,6 @@ def told_walk(record: dict[str, Any] | None) -> str:
     """
     if record is None:
         return ""
-    counts = {name: count for name, count in record.items() if name not in ("settings", "where", "fingerprint")}
+    counts = {name: count for name, count in record.items() if name not in _NO_COUNTS}
     settings = f"{record['settings']} setting{'s' * (record['settings'] != 1)}"
-    return ", ".join([settings, *(f"{count} {name}" for name, count in counts.items())])
+    return ", ".join([settings, *(f"{count} {name}" for name, count in counts.items())]) + told_earlier(record)

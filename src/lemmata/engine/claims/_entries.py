@@ -154,7 +154,7 @@ def write_beside(claim: Claim, what: str, found: dict[str, Any]) -> None:
     """
     records.cache_clear()  # another process may have written a verdict in the meantime
     if claim.name in records():
-        write_record(claim, {**records()[claim.name], what: found})
+        write_record(claim, {**records()[claim.name], what: {**found, "own": prints_of(type(claim)).own}})
 
 
 def recorded(claim: Claim) -> Verdict | None:

@@ -45,8 +45,7 @@ def searched_one_by_one(claims: list[Claim], minutes: float, seed: int) -> Itera
     """
     import jax
 
-    from lemmata.engine.catalogue import records
-    from lemmata.engine.claims import compiled, registry, write_record
+    from lemmata.engine.claims import compiled, registry, write_beside
     from lemmata.engine.refutations import from_neighbour, measure_tightness
 
     known = list(registry().values())
@@ -58,7 +57,7 @@ def searched_one_by_one(claims: list[Claim], minutes: float, seed: int) -> Itera
             continue
         kept = {name: value for name, value in record.items() if name not in ("claim", "seconds")}
         try:
-            write_record(claim, {**records()[claim.name], "search": kept})
+            write_beside(claim, "search", kept)
         except DataError as error:
             yield claim, f"its record could not be written: {error}"
             continue
