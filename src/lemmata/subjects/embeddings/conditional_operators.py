@@ -84,7 +84,7 @@ class CovarianceOperatorsFromGrams(Claim[ConditionalSamples]):
     singular values, and let K_st be the Gram matrix between the two samples. The squared Bures distance between the
     operators of the two samples is
 
-        tr(H K_s H B_s)/n + tr(H K_t H B_t)/m - 2 |B_s^1/2 H K_st H B_t^1/2| / (n m)^1/2.
+        tr(H K_s H B_s)/n + tr(H K_t H B_t)/m - 2 |B_s^(1/2) H K_st H B_t^(1/2)| / (n m)^(1/2).
     """
 
     title = "Gram matrices give the distance between two conditional covariance operators"
@@ -156,7 +156,7 @@ class SpreadIsSeen(Claim[NormalConditionals]):
     ridge e, and n rows from each of the two domains. Let R = s² + b² e/(1 + e), with the value R_s in the source and
     R_t in the target. As n grows, the squared Bures distance between the conditional covariances tends to
 
-        (R_s^1/2 - R_t^1/2)².
+        (R_s^(1/2) - R_t^(1/2))².
 
     So the Bures distance detects a difference in spread that the conditional means cannot detect.
     """

@@ -25,7 +25,7 @@ class RiskByDiscrepancy(Claim[LabelledDomains]):
     the target, minus the conditional mean in the source. Let f_y = (w², -2 w y), and let E be the mean over labels y
     with the distribution p. The mean squared errors in source and target differ by at most
 
-        (E |f_y|²)^1/2 (E |d_y|²)^1/2.
+        (E |f_y|²)^(1/2) (E |d_y|²)^(1/2).
 
     The factor E |d_y|² is the squared distance between the two conditional mean operators, weighted by the
     probabilities of the labels.

@@ -120,7 +120,7 @@ class ProductGrowth(Claim[ClassPair]):
     """For a class H of functions, let G_H(N) be the largest number of patterns (h(x_1), ..., h(x_N)) that functions h
     in H produce on any N points. Let H1 x H2 be the class of pairs x -> (h1(x), h2(x)). Then
 
-        G_{H1 x H2}(N) <= G_{H1}(N) G_{H2}(N).
+        G_{H1 × H2}(N) <= G_{H1}(N) G_{H2}(N).
 
     Equality holds if the same points give both classes their largest number of patterns.
     """
@@ -237,7 +237,7 @@ class CountBelowParameters(Claim[SignArchitecture]):
     count C(N, d) bounds the number of patterns of the unit on N points. The product of Cover's counts of all units
     bounds the number of labellings of N points by the network. This product is at least
 
-        2^min(N, W),
+        2^{min(N, W)},
 
     with equality for one unit. So for N <= W rows, the product does not exclude any labelling. A bound on the error
     that uses this product is vacuous (no better than the trivial bound 1) until there are more rows than weights.

@@ -107,11 +107,11 @@ class GivenRows(eqx.Module):
 
 class ConditionalRisk(Claim[GivenRows]):
     """Let X be a matrix of n rows, and let S be the covariance of new rows. Let beta be the vector of coefficients of
-    the target, and let sigma² be the variance of the noise. Let X⁺ be the pseudo-inverse of X, and let P = I - X⁺X be
-    the projection on the null space of the rows. Given the rows, the least squares fit of smallest norm has the mean
+    the target, and let sigma² be the variance of the noise. Let X^+ be the pseudo-inverse of X, and let P = I - X^+ X
+    be the projection on the null space of the rows. Given the rows, the least squares fit of smallest norm has the mean
     excess risk
 
-        beta' P S P beta + sigma² trace(X⁺' S X⁺).
+        beta' P S P beta + sigma² tr((X^+)' S X^+).
 
     The first term is the bias, and the second term is the variance. The formula holds for every X and every S. If the
     rows span the whole space, the bias is 0.

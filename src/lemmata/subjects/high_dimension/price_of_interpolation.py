@@ -46,7 +46,7 @@ class AnisotropicRisk(Claim[AnySpectrum]):
     kappa))². If n is large, the variance and the bias of the least squares fit of smallest norm are, in this order and
     within a few percent,
 
-        sigma² D/(n - D),    kappa² sum_i v_i beta_i²/(v_i + kappa)² / (1 - D/n).
+        sigma² D/(n - D),    kappa² (1 - D/n)^-1 sum_i v_i beta_i²/(v_i + kappa)².
     """
 
     title = "For any input covariance, one effective ridge gives the variance and the bias of ridgeless regression"

@@ -178,7 +178,7 @@ class SquareFlowIsProjection(Claim[SquareFlow]):
     converges. Of all points x with A x = b and x >= 0, the limit of x = y² has the smallest Kullback-Leibler divergence
     from x_0,
 
-        D(x, x_0) = sum_i x_i log(x_i / x_0i) - x_i + x_0i.
+        D(x, x_0) = sum_i x_i log(x_i / x_{0i}) - x_i + x_{0i}.
 
     This limit has the form x_0 exp(A'nu), coordinate by coordinate.
     """

@@ -49,7 +49,7 @@ class PerformanceDifference(Claim[PolicyPair]):
     are A(s, a) = Q(s, a) - sum_b pi(b|s) Q(s, b). For another policy pi', let d'(s) = (1 - gamma) sum_t gamma^t P(s_t =
     s) be the discounted occupancy of the states under pi'. Then
 
-        J(pi') - J(pi) = (1 - gamma)^-1 sum_s d'(s) sum_a pi'(a|s) A(s, a).
+        J(pi') - J(pi) = (1 - gamma)^-1 sum_s d'(s) sum_a pi'(a | s) A(s, a).
     """
 
     title = "The difference in value of two policies is a mean advantage over the states that the new policy visits"
@@ -98,7 +98,7 @@ class PolicyGradient(Claim[PolicyPair]):
     policy with parameters theta. Let J be the expected discounted sum of rewards under pi, and let Q be the action
     values of pi. Let d(s) = (1 - gamma) sum_t gamma^t P(s_t = s) be the discounted occupancy of pi. Then
 
-        dJ/dtheta = (1 - gamma)^-1 sum_s d(s) sum_a (dpi(a|s)/dtheta) Q(s, a).
+        dJ/d theta = (1 - gamma)^-1 sum_s d(s) sum_a (d pi(a | s)/d theta) Q(s, a).
 
     The derivative of the occupancy is not needed, although the policy changes which states are visited. The test uses
     one logit for each state and action.

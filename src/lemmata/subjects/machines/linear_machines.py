@@ -134,7 +134,7 @@ class GeometricGrams(Claim[FewRows]):
     from the previous matrix G_(l-1). Let the labels Y have C >= n columns and rank n, and let S = Y Y'/C be their Gram
     matrix. If nu = C, this objective has its only maximum at
 
-        G_l = G_0^1/2 (G_0^-1/2 S G_0^-1/2)^(l/(L+1)) G_0^1/2.
+        G_l = G_0^(1/2) (G_0^(-1/2) S G_0^(-1/2))^(l/(L+1)) G_0^(1/2).
 
     So the Gram matrices go from G_0 to the Gram matrix S of the labels in L + 1 equal geometric steps.
     """

@@ -144,7 +144,7 @@ class PromptShiftsAreInvisible(Claim[PromptRewards]):
     Bradley-Terry model, answer y to prompt x is preferred to another answer y' to x with a probability that is equal
     for the rewards r(x, y) and r(x, y) + c(x):
 
-        e^r(x, y) / (e^r(x, y) + e^r(x, y')).
+        exp(r(x, y)) / (exp(r(x, y)) + exp(r(x, y'))).
 
     So every data set has the same likelihood under both rewards. Comparisons of answers to the same prompt cannot
     compare the rewards of different prompts.

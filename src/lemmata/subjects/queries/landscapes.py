@@ -64,7 +64,7 @@ class LandscapeIsASumOfTensors(Claim[StudentAndTeacher]):
     target, and let |w_i| = |v_i| = 1. Let c_k be the coefficients of sigma in the Hermite polynomials h_k, normalised
     to E h_k² = 1. Let w^(k) be the k-th tensor power of a vector w. Then
 
-        E (f - y)² = sum over k of c_k² | sum_i a_i w_i^(k) - sum_i b_i v_i^(k) |².
+        E (f - y)² = sum over k of c_k² |sum_i a_i w_i^(k) - sum_i b_i v_i^(k)|².
 
     If only some degrees of sigma are kept, only the terms of these degrees remain in the sum over k. A sum of such
     chosen terms is called a designed objective. The trials use the ReLU for sigma.

@@ -192,7 +192,7 @@ class EntropyIsNoise(Claim[CodedFeatures]):
     variances s (1 + h_i). This information is at most the information from labels with noise variance s. For the set of
     all rows, this means
 
-        1/2 log det(I + D^-1/2 K D^-1/2) <= 1/2 log det(I + K/s).
+        (1/2) log det(I + D^(-1/2) K D^(-1/2)) <= (1/2) log det(I + K/s).
 
     So the first term rewards rows of high entropy, but the second term treats the labels of these rows as noisier.
     """

@@ -274,7 +274,7 @@ class FeatureMap(AbstractKernelRegression):
     network's tangent kernel, between output l at test points and output l' at training points, is an inner product
     K*_te = phi(x_te) phi(X)' of the d m features
 
-        phi(x)_lr = m^(-1/2) x <v_lr, S> m S_r,   r = 1, ..., m.
+        phi(x)_lr = m^(-1/2) <v_lr, S> m S_r x,   r = 1, ..., m.
 
     The features are the gradients of F_l(x) with respect to the columns of W, divided by sqrt(m).
     """

@@ -237,7 +237,7 @@ class PredictionPerturbationThroughRegression(Claim[Flow]):
 
     For the proof, let r = F_nn - Y on the training points, and measure time in units of 1/m. By Duhamel's formula,
 
-        F_nn(T) - F_ntk(T) = -int_0^T [ (K_te - K*_te)(s) - K*_te H*^-1 (I - exp(-H*(T - s))) (H - H*)(s) ] r(s) ds,
+        F_nn(T) - F_ntk(T) = -int_0^T [(K_te - K*_te)(s) - K*_te H*^-1 (I - exp(-H* (T - s))) (H - H*)(s)] r(s) ds,
 
     where |I - exp(-H*(T - s))| <= 1 and int |r| ds <= |Y|/(lambda - eps_H).
     """

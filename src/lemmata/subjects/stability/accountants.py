@@ -193,7 +193,7 @@ class RenyiBudget(Claim[SampledSteps]):
     Each row takes part in each step with probability q. For a = 2, 3, ..., 64, let r(a) be the Rényi divergence of
     order a of one step:
 
-        r(a) = log( sum_k C(a, k) (1 - q)^(a - k) q^k e^(k (k - 1)/(2 s²)) ) / (a - 1)   (k = 0 .. a),
+        r(a) = log(sum_k C(a, k) (1 - q)^(a - k) q^k e^(k (k - 1)/(2 s²))) / (a - 1),   k = 0, ..., a,
 
     where C(a, k) is the binomial coefficient. At a given delta, the eps of all steps is at most
 

@@ -81,7 +81,7 @@ _ROWS, _FEATURES = 40, 4
 
 
 def concentrated_budget(noise: float, steps: int, delta: float) -> float:
-    """The eps of zero-concentrated privacy: rho + 2 (rho log 1/delta)^1/2, where rho = steps/(2 noise²).
+    """The eps of zero-concentrated privacy: rho + 2 (rho log(1/delta))^(1/2), where rho = steps/(2 noise²).
 
     The noise is in units of the clipping norm.
     """
@@ -224,7 +224,7 @@ class ClaimCoversItsSteps(AbstractGauge):
     the exact Gaussian curve if q = 1, and the distribution of the privacy loss if q is smaller. The claimed eps may
     come from a looser accountant. For example, zero-concentrated privacy gives, at q = 1, the eps
 
-        rho + 2 (rho log 1/delta)^1/2,   rho = T/(2 sigma²),
+        rho + 2 (rho log(1/delta))^(1/2),   rho = T/(2 sigma²),
 
     which is at least the spent eps.
     """
