@@ -24,6 +24,7 @@ ORDER = (
         "intervals",
         "limits",
         "moves",
+        "offsets",
         "pictures",
         "printable",
     ),

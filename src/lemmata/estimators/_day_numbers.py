@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from lemmata.errors import shortened
+from lemmata.offsets import minutes_of
 
 from ._periods import QUARTER, WEEK, first_days, is_period
 
@@ -17,8 +18,6 @@ _UTC = r"\s*(UTC|GMT)$"
 """The name of universal time after a date, which polars reads only as Z."""
 _APART = r"\s+([+-]\d\d:?\d\d)$"
 """An offset from universal time after a blank, which polars reads only without the blank."""
-_OFFSET = r":\d\d(?:\.\d+)?\s*(?:(?<utc>Z)|(?<sign>[+\-\u2212])(?<hours>\d\d)(?::?(?<minutes>\d\d))?)$"
-"""The end of a text with a time of day and its offset from universal time."""
 _FIXED = re.compile(r"([+-])(\d\d):(\d\d)")
 _FOUR_DIGITS = r"(^|/)\d{4}(/|$)"
 """A year of four digits. `strptime` reads the year 24 from 01/02/24 if the format has four digits."""
@@ -127,7 +126,7 @@ def _at_offsets(column: pl.Series, known: list[int], zone: str, texts: pl.Series
     if texts is None:
         offsets = (column.dt.base_utc_offset() + column.dt.dst_offset()).dt.total_minutes()
     else:
-        offsets = _minutes(texts)
+        offsets = minutes_of(texts)
     odd = column.is_not_null() & ~offsets.is_in(known).fill_null(False)
     if odd.any():
         cell = (column if texts is None else texts).filter(odd)[0]
@@ -140,15 +139,6 @@ def _at_offsets(column: pl.Series, known: list[int], zone: str, texts: pl.Series
         )
     local = instants + (offsets.cast(pl.Int64) * 60_000_000).cast(pl.Duration("us"))
     return local.set(odd, None)
-
-
-def _minutes(texts: pl.Series) -> pl.Series:
-    """Return the offset from universal time of each text, in minutes; missing if a text has none."""
-    parts = texts.str.extract_groups(_OFFSET).struct
-    hours, minutes = (parts.field(own).cast(pl.Int64, strict=False) for own in ("hours", "minutes"))
-    size = hours * 60 + minutes.fill_null(0)
-    signed = pl.select(pl.when(parts.field("sign") == "+").then(size).otherwise(-size)).to_series()
-    return signed.set(parts.field("utc").is_not_null(), 0)
 
 
 def _warn_of_unread(name: str, cells: pl.Series, format: str | None) -> None:

@@ -109,7 +109,7 @@ def test_a_model_that_broke_down_in_a_split_is_neither_best_nor_sure():
     assert "the broken model" not in " ".join(found.sentences)
     assert answers(SEEN, [broken], asked).best is None
     text = " ".join(say_left_out({"softmax": LeftOut(18.0, 1, 5, 256), "lasso": LeftOut(11.0, 1, 5, 256)}))
-    assert "called significantly better than guessing" in text
+    assert "significantly better than guessing" in text
 
 
 @pytest.mark.parametrize("unit", ["accuracy", "auc"])

@@ -383,7 +383,7 @@ def test_without_input_columns_only_those_that_decide_the_splits_are_offered(giv
 def test_a_target_of_ticks_and_empty_cells_is_refused_with_what_to_write(tmp_path, na):
     file = tmp_path / "ticks.csv"
     file.write_text("a,y\n" + "".join(f"{i * i % 37},{'x' * (i % 2)}\n" for i in range(60)))
-    with pytest.raises(DataError, match=r"30 rows without 'y' are left out as missing.*such as 'no'"):
+    with pytest.raises(DataError, match=r"leaves out 30 rows without 'y'.*such as 'no'"):
         load_dataset(file, "y", na=na)
     file.write_text(file.read_text().replace(",\n", ",no\n"))
     assert load_dataset(file, "y", na=na).classes == ("no", "x")

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-_OFFSET = r":\d\d(?:\.\d+)?\s*(?:(?<utc>Z|UTC|GMT)|(?<sign>[+\-\u2212])(?<hours>\d\d)(?::?(?<minutes>\d\d))?)$"
-"""The end of a text with a time of day and its offset from universal time."""
+from lemmata.offsets import minutes_of
+
 SUMMER = 60
 """The clocks of one place differ by at most this number of minutes between summer and winter."""
 
@@ -26,15 +26,6 @@ def local_offsets(texts: pl.Series) -> tuple[str, ...]:
     if known in ([], [0]) or known[-1] - known[0] > SUMMER:
         return ()
     return tuple(f"{'-' if own < 0 else '+'}{abs(own) // 60:02d}:{abs(own) % 60:02d}" for own in known)
-
-
-def minutes_of(texts: pl.Series) -> pl.Series:
-    """Return the offset from universal time of each text, in minutes; missing if a text has none."""
-    parts = texts.str.extract_groups(_OFFSET).struct
-    hours, minutes = (parts.field(own).cast(pl.Int64, strict=False) for own in ("hours", "minutes"))
-    size = hours * 60 + minutes.fill_null(0)
-    signed = pl.select(pl.when(parts.field("sign") == "+").then(size).otherwise(-size)).to_series()
-    return signed.set(parts.field("utc").is_not_null(), 0)
 
 
 def on_local_clock(dates: pl.Series, texts: pl.Series) -> pl.Series:
