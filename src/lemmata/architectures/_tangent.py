@@ -240,7 +240,7 @@ def _output(network: Any, params: Any, x: Any) -> Any:
 
 
 def differentiable(network: Any, params: Any) -> tuple[Any, Any]:
-    """Return the network as an object with a method `apply`, and its floating-point parameters.
+    """Return two things: the network as an object with a method `apply`, and the network's floating-point parameters.
 
     Other parameters become constants of this object.
     """

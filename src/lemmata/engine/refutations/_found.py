@@ -52,9 +52,9 @@ class Counterexample:
         trials: the number of problems that the search tested.
         steps: the number of steps by which the problem was simplified.
         alone: whether one problem contradicts the statement. One problem is not enough for statements with a
-            probability, or about means or rates. A verification at the place's setting and seed refutes such a
-            statement. Then `predicted` is the upper end of the verification's band, and `measured` is the
-            verification's statistic.
+            probability, or about means or rates. Such a statement is refuted by a verification (many trials) at the
+            setting and seed of `place`. Then `predicted` is the upper end of the verification's band, and `measured` is
+            the verification's statistic.
         budget, level: the number of trials and the level of that verification.
         unstored: the reason why the search could no longer be stored; empty if it was stored, or if storing was not
             requested.

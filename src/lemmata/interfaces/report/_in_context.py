@@ -20,7 +20,7 @@ def coefficients_picture(run: Run, kind: str) -> Any:
     ]
     lines = alt.Chart(alt.Data(values=rows), title=f"Coefficients along the layers, {kind}").mark_line(opacity=0.8)
     return lines.encode(
-        _layers(path), alt.Y("rho:Q", title="Lasso coefficients, the largest at the end"),
+        _layers(path), alt.Y("rho:Q", title="Lasso coefficients that are largest in the last layer"),
         alt.Color("number:N", legend=None, scale=alt.Scale(range=list(COLOURS))),
     ).properties(width=460, height=240)  # fmt: skip
 

@@ -48,7 +48,7 @@ class Critic(eqx.Module):
 
 
 def discriminator_loss(values: Float[Array, " N"], real: int, loss: Loss) -> Float[Array, ""]:
-    """Return the loss of a discriminator f, from its values first at the real points and then at the generated points.
+    """Return the loss of a discriminator f. Its values are given at the real points, then at the generated points.
 
     The loss "ipm" is E_fake f - E_real f. The loss "lsgan" is E_real (f - 1)² + E_fake (f + 1)². The loss "vanilla" is
     E_real ln(1 + e^-f) + E_fake ln(1 + e^f). Here E_real and E_fake are means over the real and the generated points.

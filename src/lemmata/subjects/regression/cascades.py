@@ -8,7 +8,7 @@ function on the rows is a damped Gauss-Newton step on all values Y_l.
 A package from R^p to R^p whose values equal the points of its constellation, a hyperoctahedron, is nearly the identity.
 If such packages follow each other, the sphere of radius sqrt(4/e - 1) is attracting. On this sphere, the packages are
 the identity to leading order in 1/p, for every b and c. So the gradients of a deep cascade do not vanish. This theory
-controls cascades before training. It does not say how training changes the behaviour at the sphere.
+describes cascades before training. It does not say how training changes the behaviour at the sphere.
 """
 
 import math

@@ -316,8 +316,8 @@ class ExpectedLeftOutError(Claim[StaggeredCurve]):
     targets stagger, that is, differ between even and odd numbers, C also contains an odd-even term. This term is a
     Gaussian kernel times a weight w between nuclei of equal parities of Z and of N, and 0 between all others. Fit the
     targets by kernel ridge regression with the variance of the noise as ridge. The kernel of the fit is the Gaussian
-    kernel, without or with the odd-even term. Let Q be the inverse of the fit's Gram matrix plus the ridge times the
-    identity. The expected mean squared error at a nucleus that is left out of the fit is
+    kernel, without or with the odd-even term. Add the ridge times the identity to the fit's Gram matrix, and let Q be
+    the inverse of this sum. The expected mean squared error at a nucleus that is left out of the fit is
 
         mean over i of [Q C Q]_ii / Q_ii².
 

@@ -4,8 +4,8 @@ Consider a Gaussian distribution of functions that is invariant under shifts and
 on r = |x - y|. Suppose that magnification by s multiplies functions by s^(e/2). Up to affine functions, the generalised
 covariance is then homogeneous of degree e: it is r^e, or r² ln r for e = 2. Regression is then universal kriging. The
 predictor is a spline with affine drift, and the variances v_i of the noise at x_i are added to the diagonal of the
-covariance matrix. This theory controls the predictor for a given e. It does not determine e, and no symmetry determines
-it.
+covariance matrix. This theory describes the predictor for a given e. It does not determine e, and no symmetry
+determines it.
 """
 
 import equinox as eqx

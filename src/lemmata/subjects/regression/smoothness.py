@@ -3,7 +3,7 @@
 Here eta is the probability of the label +1. Let K be the kernel matrix of n points, and let u_i be the eigenvectors
 (modes) of K/n, whose eigenvalues fall like i^-beta. The power of labels y in mode i is <u_i, y>²/n, and its mean is
 f_i² + v/n, where v/n is the noise floor. Here f_i is the coefficient of f = 2 eta - 1 in this mode, and v is the mean
-of 1 - f². The smoothness s is defined by f_i² ~ i^-(s beta + 1). This theory controls this exponent. It does not cover
+of 1 - f². The smoothness s is defined by f_i² ~ i^-(s beta + 1). This theory describes this exponent. It does not cover
 targets whose powers do not follow a power law, for which s is undefined.
 """
 

@@ -5,7 +5,7 @@ the interpolation smoothness s, which means coefficients with f_i² ~ i^-(s beta
 n^(beta/(s beta + 1)). At this time, it has learned n^(1/(s beta + 1)) modes. Its squared error falls like n^(-s beta/(s
 beta + 1)). The excess of its 0-1 risk over the least possible risk falls at least like the square root of this power.
 For single targets with a clear boundary, the excess falls faster. Over all targets of a Sobolev space, no classifier
-does better. This theory controls exponents. It does not give constants, or the stopping time if s is not known.
+does better. This theory describes exponents. It does not give constants, or the stopping time if s is not known.
 """
 
 import functools

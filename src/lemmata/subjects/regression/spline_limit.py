@@ -1,7 +1,7 @@
 """The covariance r² (ln r - b) + c: when it is positive definite, its limit, and what this limit minimises.
 
 Here r is the distance of two points. The terms -b r² and c act as a prior on the affine part of the function. This
-theory controls the Gaussian process with that covariance for large b and c, and the spline of r² ln r that is its
+theory describes the Gaussian process with that covariance for large b and c, and the spline of r² ln r that is its
 limit. It does not treat balls in more than two dimensions. For these balls, the least level c is larger than for the
 disc, and no closed form is given here.
 """

@@ -6,7 +6,7 @@ M(z) K^-1 Y. Here K is the matrix of k on these points, and M(z) holds k between
 points share M and K. On the centre and the vertices of a hyperoctahedron, k takes four values, so K has an inverse in
 closed form.
 
-This theory controls values, derivatives and operations. It does not say what a package should be used for. For high
+This theory describes values, derivatives and operations. It does not say what a package should be used for. For high
 dimensions p, it only gives the number of curvatures that can be determined from N points of R^p.
 """
 

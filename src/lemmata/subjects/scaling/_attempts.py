@@ -142,8 +142,10 @@ def _log_product(fewer: np.ndarray, more: np.ndarray, n: np.ndarray) -> np.ndarr
 def _log_by_series(fewer: np.ndarray, more: np.ndarray, n: np.ndarray) -> np.ndarray:
     """Return log C(n-c, k)/C(n, k) by Stirling's formula, whose terms are combined so that nothing cancels.
 
-    Let a = M/n and b = m/n. The largest part of log x! at n - M, n - m, n - M - m and n adds up to minus n times the
-    sum over j of D_j/(j(j-1)), where D_j = (a + b)^j - a^j - b^j. The D_j follow D_(j+1) = (a + b) D_j + a^j b + a b^j.
+    Let M be `more` and m be `fewer`, and let a = M/n and b = m/n. The largest part of log x! is x log x - x. Add this
+    part at x = n - M and x = n - m, and subtract it at x = n - M - m and x = n. The result is minus n times the sum
+    over j >= 2 of D_j/(j(j-1)), where D_j = (a + b)^j - a^j - b^j. They follow
+    D_(j+1) = (a + b) D_j + a^j b + a b^j.
     """
     a, b = more / n, fewer / n
     total, term, j = np.zeros(len(n)), 2 * a * b, 2

@@ -1,6 +1,6 @@
 """Repeated attempts: how often at least one of many is right, and on which problems another attempt helps most.
 
-This theory controls the probability that at least one of k attempts solves a problem, and its mean over problems. It
+This theory describes the probability that at least one of k attempts solves a problem, and its mean over problems. It
 assumes that attempts on a problem are independent, and that a right answer is recognised. It leaves unexplained how a
 right answer is recognised without an oracle; the module `votes` is about this question.
 """

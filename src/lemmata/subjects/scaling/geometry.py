@@ -1,8 +1,8 @@
 """Learning curves from geometry: the error depends on the intrinsic dimension of the set that contains the data.
 
-This theory controls how fast the distance to the nearest of n points falls, and with it the error of the simplest local
-learner. It assumes values without noise and points that are spread evenly. It does not cover learners that adapt to
-smoothness; their errors fall with larger exponents.
+This theory describes how fast the distance to the nearest of n points falls, and with it the error of the simplest
+local learner. It assumes values without noise and points that are spread evenly. It does not cover learners that adapt
+to smoothness; their errors fall with larger exponents.
 """
 
 import equinox as eqx

@@ -1,6 +1,6 @@
 """Separable scaling laws: the best use of a budget, a fit without a floor, and how far a fit can be trusted.
 
-This theory controls the loss L(N, D) = E + A N^-alpha + B D^-beta of N parameters and D tokens. It covers the best
+This theory describes the loss L(N, D) = E + A N^-alpha + B D^-beta of N parameters and D tokens. It covers the best
 allocation of N and D under a budget, and the extrapolation of a fit to noisy losses. It assumes that one such law
 holds over all sizes. It does not explain why losses follow power laws, or what happens at sizes where losses stop
 following power laws.

@@ -1,6 +1,6 @@
 """Learning curves from spectra: power laws of eigenvalues and of coefficients make power laws of the error.
 
-This theory controls the error of learners that learn modes (eigenfunctions) in order. The error depends on the energy
+This theory describes the error of learners that learn modes (eigenfunctions) in order. The error depends on the energy
 of the target beyond the learned modes, which is its sum of squared coefficients there. It assumes spectra that are
 power laws and features that are independent normal variables. It does not explain the origin of the spectra of real
 data.

@@ -1,6 +1,6 @@
 """Choosing among attempts by a vote, by a verifier that says yes or no, or by the highest score.
 
-This theory controls the accuracy of the chosen answer as attempts are added. It assumes independent attempts. It does
+This theory describes the accuracy of the chosen answer as attempts are added. It assumes independent attempts. It does
 not cover answers that depend on each other, or the source of a verifier's mistakes.
 """
 

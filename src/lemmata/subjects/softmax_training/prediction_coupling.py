@@ -156,8 +156,8 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
 
 
 class LostCrossKernel(Claim[NearbyInputs]):
-    """Let F_nn be a softmax network with k outputs that is trained on n points. Its output weights are c a in place of
-    the signs a, where c is a number. Let F_ntk be the regression with the network's tangent kernel at initialisation.
+    """Let F_nn be a softmax network with k outputs that is trained on n points. Its output weights are the signs a,
+    multiplied by a number c. Let F_ntk be the regression with the network's tangent kernel at initialisation.
     Let lambda be the smallest eigenvalue of this kernel, and let eps_H be the largest distance by which the network's
     kernel moves in training. Theorem F.2 of the source bounds the difference of the two predictions at a test point.
     The second term of this bound, sqrt(n k) eps_H/lambda², lacks a factor |K*|, the size of the kernel between test and

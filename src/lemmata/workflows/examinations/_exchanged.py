@@ -37,9 +37,9 @@ def exchanged(trained: Trained) -> str | None:
     told = (lambda value: f"{100 * value:.3g} %") if trained.task.is_classification else (lambda value: f"{value:.3g}")
     return (
         f"The training error is {told(seen.value)}, but the held-out error is only {told(held.value)}. The model may "
-        "have been fitted to the held-out rows. Check whether training and held-out rows were exchanged. Otherwise "
-        "the held-out rows are easier than the training rows: the data may have shifted, or training labels may be "
-        "wrong."
+        "have been fitted to the held-out rows. Check whether training and held-out rows were exchanged. If they were "
+        "not exchanged, the held-out rows are easier than the training rows: the data may have shifted, or training "
+        "labels may be wrong."
     )
 
 

@@ -132,8 +132,8 @@ def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) ->
         f"median class, such a change takes {np.median(found.sizes):.2g} features."
     )
     text += (
-        f" The model no longer predicts class {label} for {resting} of {len(lost)} training rows of this class if "
-        "these features take another row's values."
+        f" The model predicts class {label} for {len(lost)} training rows of this class. For {resting} of these rows, "
+        "it predicts another class if these features take the values of a row of another class."
     ) * apart
     text += f" The held-out error cannot show a backdoor. Look at training rows {names.training.told(rows)}."
     return [Sign("trigger", Finding(text, [own.name]))]

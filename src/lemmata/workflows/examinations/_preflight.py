@@ -162,7 +162,10 @@ def _derivative(trained: Trained) -> Check:
     apart = max(apart, abs(float(back @ v) / size**2 - 1))  # <J' J v, v> = |J v|²
     still = [name for name, own in model.split(back).items() if not own.any()]
     if apart > loose and still:
-        remedy = "move arrays behind stop_gradient out of the parameters and into the function"
+        remedy = (
+            "if the function applies stop_gradient to an array, keep this array in the function and not among the "
+            "parameters"
+        )
         return Check(
             name,
             f"a derivative of 0 for {', '.join(still[:3])}, although these parameters change the outputs",

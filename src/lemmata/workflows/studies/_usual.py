@@ -26,12 +26,10 @@ Entry = tuple[str, str, Fitted, Callable[[int, int, int], float]]
 
 
 def _chosen(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    """Fit each estimator to four fifths of the training rows. Then fit the one that is best on the other fifth again.
+    """Fit each estimator to four fifths of the training rows, and compare the losses on the other fifth.
 
-    This last fit uses all training rows.
-
-    The loss is the log-loss for classes, and the squared error for numbers. An estimator that cannot be fitted is not
-    chosen.
+    Then fit the best estimator to all training rows. The loss is the log-loss for classes, and the squared error for
+    numbers. An estimator that cannot be fitted is not chosen.
     """
     n = len(y)
     if task == "regression" and y.shape[1] > 1:
