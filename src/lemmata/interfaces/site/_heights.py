@@ -15,7 +15,8 @@ WIDTH = 343  # width of the text on a screen of 390 pixels
 _LETTERS, _CELLS = 44, 34  # the number of letters in a line of text, and in a line of a table's row
 _LINE, _CODE, _ROW = 21.75, 18.5, 18.5
 _BOX = 640.0  # height of a box that scrolls
-_PICTURE = 350.0  # the height of a picture without a size
+_PICTURE = 260.0  # the height of a picture without a size
+_DRAWING = 350.0  # the height of a drawing in a file, with the hint that it can be scrolled
 _SPACE = {"p": 15, "h1": 25, "h2": 30, "h3": 26, "h4": 20, "li": 4.5, "dt": 0, "dd": 8, "summary": 15, "figcaption": 4,
           "caption": 0, "div": 0, "ul": 8, "ol": 8, "section": 0, "article": 0, "figure": 6, "dl": 12, "nav": 0,
           "header": 60, "footer": 30, "main": 0, "details": 0, "label": 30, "form": 20}  # fmt: skip
@@ -127,4 +128,4 @@ def _of_block(text: str) -> float:
 
 def _of_picture(given: str) -> float:
     size = {name: float(value) for name, value in re.findall(r'(width|height)="([\d.]+)"', given)}
-    return size["height"] * min(1, WIDTH / size["width"]) if len(size) == 2 else _PICTURE
+    return size["height"] * min(1, WIDTH / size["width"]) if len(size) == 2 else _DRAWING

@@ -55,10 +55,15 @@ def reference_pages(addresses: dict[str, str]) -> dict[str, str]:
         "reference/index.html",
         "reference/index.html",
         "Reference",
-        rooms=[card for card in cards if not card[0].startswith(_SUBJECTS)],
+        rooms=[card for card in cards if _is_package(card[0]) and not card[0].startswith(_SUBJECTS)],
+        modules=[card for card in cards if not _is_package(card[0])],
         subjects=[card for card in cards if card[0].startswith(_SUBJECTS)],
     )
     return pages
+
+
+def _is_package(room: str) -> bool:
+    return ROOT.joinpath(*room.split(".")).is_dir()
 
 
 def shelves(room: str) -> list[tuple[str, list[Entry]]]:

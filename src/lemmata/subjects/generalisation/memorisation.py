@@ -103,12 +103,13 @@ class NoFreeLunchForAnyLearner(Claim[Lunch]):
 class RandomLabelIdentity(Claim[SignClass]):
     """Let the classifiers h of some class have answers -1 and 1 on N rows x_i, and let the labels s_i be independent
     fair coins. Let err(h, s) be the share of rows where h disagrees with s. The empirical Rademacher complexity of the
-    class follows from the least training error on random labels:
+    class is the mean of its largest correlation with these labels, the left side of the formula. This Rademacher
+    complexity follows from the least training error on random labels:
 
         E max_h (1/N) sum_i s_i h(x_i) = 1 - 2 E min_h err(h, s).
     """
 
-    title = "The least training error on random labels gives the Rademacher complexity"
+    title = "Rademacher complexity from the least training error on random labels"
     source = Source("emergence2026", "Figure 7.12", note="written with the training error")
     population = SignClasses()
     relation = Equal()

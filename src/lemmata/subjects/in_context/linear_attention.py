@@ -168,7 +168,7 @@ class LayersAreDescent(Claim[LinearPrompt]):
     for eta = 1/2 with T = 1 and 5.
     """
 
-    title = "A layer of linear attention can take a step of gradient descent on a linear regression in its prompt"
+    title = "For in-context learning, a layer of linear attention can take a gradient step on a linear regression"
     source = Source("vonoswald2023", "Proposition 1")
     population = LinearPrompts()
     relation = Equal()

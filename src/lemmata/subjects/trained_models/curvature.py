@@ -142,7 +142,7 @@ class LargestStableStep(AbstractGauge):
     do so. In at least nine of ten models, the rate at which moves begin to grow is within a factor 1.1 of 2/lambda.
     """
 
-    title = "Largest stable rate of gradient descent, predicted from the Hessian"
+    title = "Largest stable learning rate of gradient descent, predicted from the Hessian"
     source = Source("cohen2021edge", note="the linear stability of gradient descent on all rows")
     stated = Kind.OWN
     population = TrainedNetworks(unseen=False)
