@@ -27,6 +27,7 @@ from ._mutations import mutated as mutated
 from ._mutations import score_table as score_table
 from ._mutations import scores as scores
 from ._mutations import told_mutations as told_mutations
+from ._mutations import told_neighbour as told_neighbour
 from ._read import DEFAULTS as DEFAULTS
 from ._read import catalogue as catalogue
 from ._read import cost as cost
