@@ -15,6 +15,18 @@ import pytest
 
 from lemmata.engine import problems
 from lemmata.engine.claims import Population
+from lemmata.engine.problems import (
+    impulse_responses,
+    margin_rows,
+    noise_ladders,
+    prompts,
+    random_units,
+    schedules,
+    set_systems,
+    softmax_kernels,
+    sparse_ramps,
+    sphere_kernels,
+)
 from lemmata.engine.problems.generators import generator_of
 from tests import pinned
 from tests.workflows.studies.test_pinned import plain
@@ -22,17 +34,32 @@ from tests.workflows.studies.test_pinned import plain
 NEAR = 1e-4
 
 
-def populations():
-    found = {}
-    for module in pkgutil.iter_modules(problems.__path__, f"{problems.__name__}."):
-        for name, value in vars(importlib.import_module(module.name)).items():
-            own = inspect.isclass(value) and issubclass(value, Population) and value.__module__ == module.name
-            if own and not inspect.isabstract(value) and name not in ("Drawn", "KernelRegressions", "Prompts"):
-                found[name] = value
-    return found
-
-
-POPULATIONS = populations()
+POPULATIONS = {
+    "BinomialSums": set_systems.BinomialSums,
+    "BoundedMisfits": noise_ladders.BoundedMisfits,
+    "ChosenSizes": prompts.ChosenSizes,
+    "ClassPairs": set_systems.ClassPairs,
+    "DistinctPoints": softmax_kernels.DistinctPoints,
+    "HeavyNoise": noise_ladders.HeavyNoise,
+    "ImpulseResponses": impulse_responses.ImpulseResponses,
+    "LinearlySeparableSets": margin_rows.LinearlySeparableSets,
+    "NoisySpherePoints": noise_ladders.SpherePoints,
+    "OrthogonalPoints": margin_rows.OrthogonalPoints,
+    "PlanarTriples": softmax_kernels.PlanarTriples,
+    "Polygons": sphere_kernels.Polygons,
+    "RandomLayers": random_units.RandomLayers,
+    "RandomReadouts": impulse_responses.RandomReadouts,
+    "Schedules": schedules.Schedules,
+    "SetSystems": set_systems.SetSystems,
+    "SignArchitectures": set_systems.SignArchitectures,
+    "SingularPoints": softmax_kernels.SingularPoints,
+    "SparseTargets": sparse_ramps.SparseTargets,
+    "SphereKernels": sphere_kernels.SphereKernels,
+    "SpherePoints": softmax_kernels.SpherePoints,
+    "SphericalMarginRows": margin_rows.SphericalMarginRows,
+    "SpreadPoints": sphere_kernels.SpreadPoints,
+}
+TESTED_ELSEWHERE = {"Drawn", "KernelRegressions", "Prompts"}
 
 
 def told(leaf):
@@ -65,6 +92,16 @@ def test_problems_are_drawn_as_they_were(name):
         found.append({"setting": {k: str(v) for k, v in setting.items()}, "problem": written(problem),
                       "hypotheses": told_hypotheses})  # fmt: skip
     pinned.check(__file__, name, json.dumps(plain(found), indent=None).replace("]], ", "]],\n"), NEAR)
+
+
+def test_every_population_is_drawn_here_or_tested_elsewhere():
+    found = set()
+    for module in pkgutil.iter_modules(problems.__path__, f"{problems.__name__}."):
+        for name, value in vars(importlib.import_module(module.name)).items():
+            own = inspect.isclass(value) and issubclass(value, Population) and value.__module__ == module.name
+            if own and not inspect.isabstract(value) and name not in TESTED_ELSEWHERE:
+                found.add(value)
+    assert found == set(POPULATIONS.values())
 
 
 def test_a_key_gives_sixty_four_bits_to_numpy(monkeypatch):

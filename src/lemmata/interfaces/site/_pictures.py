@@ -64,7 +64,9 @@ class Panel:
 
 def panels(entry: dict[str, Any]) -> list[Panel]:
     """The pictures that can be drawn for an entry's verdict; empty if there are none."""
-    verdict = entry.get("verdict") or {}
+    verdict = entry.get("verdict")
+    if not verdict:
+        return []
     relation, interval = entry["relation"], verdict.get("interval")
     found: list[Panel | None] = []
     if relation.startswith(("measured <= predicted", "measured >= predicted")):
