@@ -5,7 +5,7 @@ import pytest
 
 from lemmata.workflows.studies import _outlook
 from lemmata.workflows.studies._answers import HORIZON, answers
-from lemmata.workflows.studies._outlook import grounded
+from lemmata.workflows.studies._outlook import _stretched, grounded
 from tests.workflows.studies.candidates import FAST, SEEN, SLOW, candidate, question
 
 TOTAL = 320
@@ -84,3 +84,13 @@ def test_a_steep_curve_is_not_expected_to_end_at_nothing():
     assert twice.value >= 0.99 * now.value / 4
     assert far.value >= 0.99 * now.value / 64
     assert far.upper >= far.value > 0
+
+
+def test_an_interval_of_a_small_table_is_wider_in_logarithms_and_never_infinite():
+    curves = np.array([[0.1, 0.2, 0.4], [0.0, 0.2, 0.4], [0.0, 0.0, 0.02], [0.0, 1e-9, 0.02]])
+    found = _stretched(curves, 1.3)
+    np.testing.assert_allclose(found[0], [0.2 * 0.5**1.3, 0.2, 0.2 * 2**1.3], rtol=1e-12)
+    np.testing.assert_allclose(found[1], [0.0, 0.2, 0.2 * 2**1.3], rtol=1e-12)
+    np.testing.assert_allclose(found[2:, 2], 0.02 * 1000**0.3, rtol=1e-12)
+    assert found[2:, :2].tolist() == [[0.0, 0.0], [0.0, 1e-9]]
+    assert _stretched(curves, 1.0) is curves

@@ -34,6 +34,8 @@ SAME = 0.9
 """Two models count as tested on different rows if one was tested on less than this share of the other's rows."""
 AHEAD = 1e4
 """The end of the curves, as a multiple of the last measured size."""
+_FAR = 1e3
+"""An interval whose upper end is more than this many times the value is widened as if it were this many times."""
 FEW, MOST_STRETCHED, STRETCH = 120, 60, 1.3
 """Intervals of tables of at most 60 rows are 1.3 times as wide, in logarithms; from 120 rows on, they are not widened.
 
@@ -192,9 +194,10 @@ def _stretched(curves: Float[np.ndarray, "s 3"], factor: float) -> Float[np.ndar
     """Return the curves with intervals that are wider by this factor in logarithms. A lower end of 0 stays 0."""
     if factor == 1:
         return curves
-    lower, value, upper = np.maximum(curves, 1e-300).T
-    ends = value * (lower / value) ** factor, value * (upper / value) ** factor
-    return np.stack([np.where(curves[:, 0] > 0, ends[0], 0.0), curves[:, 1], ends[1]], axis=1)
+    lower, value, upper = curves.T
+    above = np.divide(upper, value, out=np.full(len(curves), _FAR), where=upper < _FAR * value)
+    below = np.divide(lower, value, out=np.zeros(len(curves)), where=value > 0)
+    return np.stack([value * below**factor, value, upper * above ** (factor - 1)], axis=1)
 
 
 def _first_at_most(logs: np.ndarray, curve: np.ndarray, loss: float, first: int) -> float:
