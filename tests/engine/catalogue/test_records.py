@@ -1,11 +1,12 @@
 """Records of verdicts: a file a section, which holds nothing that the code says and nothing that passes."""
 
+import dataclasses
 import json
 
 import pytest
 
 from lemmata.engine.catalogue import _records as room
-from lemmata.engine.catalogue import costs, entries, records, write_costs, write_records
+from lemmata.engine.catalogue import _rows, costs, entries, older, prints, records, write_costs, write_records
 from lemmata.engine.claims import Verdict, recorded, registry
 from lemmata.errors import DataError
 
@@ -28,6 +29,20 @@ def test_records_say_nothing_that_passes_and_nothing_that_the_code_says():
         verdict = recorded(registry()[name])
         assert isinstance(verdict, Verdict)
         assert verdict.status == record["status"] == entries()[name]["verdict"]["status"]
+
+
+def test_a_verdict_is_older_if_and_only_if_code_has_changed_since(monkeypatch):
+    name, entry = next(iter(entries().items()))
+    now = dataclasses.asdict(prints(entry["module"], entry["class"]))
+    kept = {name: {**records()[name], "fingerprint": now}}
+    monkeypatch.setattr(_rows, "records", lambda: kept)
+    assert older(entry) == ""
+    kept[name]["fingerprint"] = {**now, "whole": "0" * 16, "own": "0" * 16}
+    assert older(entry) == "judged with an earlier version of this section's own code"
+    kept[name]["fingerprint"] = {**now, "whole": "0" * 16, "shared": {**now["shared"], "core": "0" * 8}}
+    assert older(entry) == "judged with an earlier version of core"
+    kept.clear()
+    assert older(entry) == ""
 
 
 @pytest.fixture

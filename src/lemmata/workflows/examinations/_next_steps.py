@@ -190,6 +190,11 @@ def _decay(trained: Trained, late: Callable[[], bool]) -> tuple[list[Action], st
 
 
 def _times(factor: float) -> str:
+    """Return a factor in words.
+
+    >>> _times(4), _times(0.25)
+    ('4 times', '1/4 of')
+    """
     return f"{factor:g} times" if factor > 1 else f"1/{1 / factor:g} of"
 
 
