@@ -374,8 +374,9 @@ def _stopped(trained: Trained, gauges: list[Gauge]) -> list[str]:
         return []
     return [
         f"The weights imply a decay of {implied:.2g}, but the stated decay is {trained.decay:.2g}. Either training "
-        "stopped before a stationary point, or training had another objective. The leave-one-out results describe a "
-        "copy of the model that lemmata trained further until it converged."
+        "stopped before a stationary point, or training had another objective, for example weights of rows "
+        "(sample_weight), which a fitted model does not store. The leave-one-out results describe a copy of the model "
+        "that lemmata trained further, without weights of rows, until it converged."
     ]
 
 
