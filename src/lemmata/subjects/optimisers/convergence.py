@@ -143,10 +143,7 @@ class AdamStepIsAttained(Claim[GradientHistory]):
         eta (1 - b1)/(1 - b1^T) sqrt( (1 - b2^T)/(1 - b2) sum_(k < T) (b1²/b2)^k ).
     """
 
-    title = (
-        "A step of Adam is longest if each gradient is larger than the previous one by the ratio of the "
-        "moment rates, b2/b1"
-    )
+    title = "A step of Adam is longest if gradients grow by the factor b2/b1 per step, the ratio of the moment rates"
     source = Source("emergence2026", "Figure 5.10", note="the effective learning rate, made exact")
     population = GradientHistories()
     relation = Equal()

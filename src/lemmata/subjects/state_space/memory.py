@@ -164,8 +164,8 @@ class StatesForPowerLaw(Claim[PowerLaw]):
     """Let p > 0 be a power, and let h be a spacing. Let state k have the response h e^{pkh} / Gamma(p) exp(-e^{kh} t).
     The sum of these responses over all integers k approximates t^-p. Now use only finitely many states, with
     consecutive k. Take the smallest number of states whose relative error for t^-p on [1, T] is at most four times the
-    relative error with all k. This number grows at most in proportion to log T, the logarithm of the range. In this
-    sense, power laws have no curse of memory.
+    relative error with all k. This number grows at most in proportion to L = log T, the logarithm of the range. In
+    this sense, power laws have no curse of memory.
     """
 
     title = "The number of decaying states that a power-law memory needs grows at most like the logarithm of its range"

@@ -67,7 +67,7 @@ class MovedRowsAreSeen(Claim[Trained]):
     both kinds of rows be normal with unit covariance around three centres in two to eight dimensions. Move the
     deployment rows by 0.8 along a random direction. Take the area under the ROC curve of a classifier that tells the
     two kinds of rows apart. Compute 199 more such areas after all rows are divided at random into the two kinds. With
-    probability at least 0.8, the first area is at least the 10th largest of the 199 areas. The p-value is then at most
+    probability at least 0.8, the first area is above the 10th largest of the 199 areas. The p-value is then at most
     1/20.
     """
 
