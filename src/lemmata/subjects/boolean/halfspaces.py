@@ -90,11 +90,11 @@ class HalfspaceNoiseConstant(Claim[NoisyFunction]):
     The smaller of these two bounds is at most 0.81 sqrt(eta) for all eta, and about sqrt(2 eta/pi) for a small eta.
 
     Proof: put each coordinate into one of m blocks at random, and flip all signs of one random block. This flips each
-    sign with probability 1/m. Given the blocks, h is a halfspace of m signs, one for each block. Its total influence is
-    at most m b(m), which is the total influence of the majority of m signs. So NS(1/m) <= b(m). Also, NS rises with
-    eta, and eta < 1/(m-2), so NS(eta) <= NS(1/(m-2)) <= b(m-2). For the other bound, choose a degree k at random, with
-    the Fourier weights of h as probabilities. By Jensen's inequality, the mean of (1 - 2/m)^(k beta) is at least the
-    power beta of the mean of (1 - 2/m)^k.
+    sign with probability 1/m, independently. Given the blocks, h is a halfspace of m signs, one for each block. Its
+    total influence is at most m b(m), which is the total influence of the majority of m signs. So NS(1/m) <= b(m).
+    Also, NS rises with eta, and eta < 1/(m-2), so NS(eta) <= NS(1/(m-2)) <= b(m-2). For the other bound, choose a
+    degree k at random, with the Fourier weights of h as probabilities. By Jensen's inequality, the mean of
+    (1 - 2/m)^(k beta) is at least the power beta of the mean of (1 - 2/m)^k.
     """
 
     title = "The noise sensitivity of a halfspace at the flip rate eta is at most 0.81 sqrt(eta)"

@@ -108,8 +108,8 @@ class ReducedAdvantage(Claim[NoisyParity]):
     examples be flipped with probability eta. Cancel all blocks but the last, one after another. To cancel a block,
     choose one example for each value of the block. Add the chosen example modulo 2 to all other examples whose block
     has the same value. Let the label y of a remaining example be -1 or 1, and let chi be the parity of the unknown bits
-    in the last block. The mean of y chi is the advantage of the remaining examples over guessing. It is A = 1 - 2 eta
-    before any block is cancelled, and A^2 for a = 2. For a = 3, this mean is
+    in the last block. The mean of y chi is the advantage of the remaining examples over guessing. Before any block is
+    cancelled, the advantage of an example is A = 1 - 2 eta. The mean of y chi is A^2 for a = 2. For a = 3, this mean is
 
         (1 - 2^-b) A^4 + 2^-b A^2.
 

@@ -36,7 +36,7 @@ class ConditionalDiscrepancy(eqx.Module):
 
     @property
     def value(self) -> Float[Array, ""]:
-        """The discrepancy. The distance is a metric on pairs of a mean operator and a covariance operator."""
+        """The discrepancy, which is a metric on pairs of a mean operator and a covariance operator."""
         squared = self.mean + self.covariance
         none = squared <= 0  # the square root has no derivative at 0; its gradient is then set to 0
         return jnp.where(none, 0.0, jnp.sqrt(jnp.where(none, 1.0, squared)))

@@ -209,7 +209,10 @@ class Redundancy(AbstractSites):
     consist of it alone.
     """
 
-    title = "The effects of patching single sites show which sites are necessary or enough, but not the joint effect"
+    title = (
+        "The effects of patching single sites show which sites are necessary or enough, but do not sum to the joint "
+        "effect"
+    )
     source = Source("emergence2026", "Remark 18.5", "Figure 18.4", note="for behaviours that sets of sites cause")
     stated = Kind.OWN
     control = Control("the effects of single sites sum to the joint effect", lambda effect, problem: jnp.ones(2))

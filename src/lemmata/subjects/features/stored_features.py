@@ -306,7 +306,7 @@ class SparseDecoding(Claim[SparseCodes]):
     entries, a sparse decoder can read about 4 ln n / ln(n/k) times as many features as a readout by thresholds.
     """
 
-    title = "Sparse decoding of nonnegative codes needs a number of random measurements that has a closed form"
+    title = "A formula gives the number of random measurements from which nonnegative sparse decoding succeeds"
     source = Source("amelunxen2014", "Theorem II", note="for nonnegative codes")
     population = Drawn(
         SparseCodes,

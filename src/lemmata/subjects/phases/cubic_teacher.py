@@ -6,7 +6,8 @@ interaction (`CubicTeacher`). Each unit moves in the field of all other units. I
 density exp(-d A), so for large d the least action A decides. The theory gives the interaction at which units with the
 teacher's direction v become as likely as units without it. It gives the jump of the units' overlap q = w'v at this
 interaction, and the number of units with the direction at which the two kinds are equally likely. It leaves open
-networks of finite width and small samples, because it replaces sums over data by expectations.
+networks of finite width, whose units depend on each other. It replaces sums over data by expectations, which leaves
+open small samples.
 
 For units without the direction, |w|² - q² has its mean under the prior. For units with the direction, it differs: if
 |w|² - q² is free, the transition comes at a smaller interaction than if it is fixed at this mean.

@@ -24,7 +24,7 @@ class LawOfBestOfN(Claim[FewAnswers]):
         F_i^n - F_(i-1)^n.
     """
 
-    title = "The best of n draws is the answer of rank i with probability F_i^n - F_(i-1)^n, for cumulative F_i"
+    title = "The best of n draws is the i-th lowest answer with probability F_i^n - F_(i-1)^n, for cumulative F_i"
     source = Source("beirami2025", "Section 2", note="the distribution of the best of n")
     population = ShortRankings()
     relation = Equal()

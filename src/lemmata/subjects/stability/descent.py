@@ -217,7 +217,7 @@ class SgdStability(Claim[CoupledRuns]):
     """
 
     title = (
-        "Replacing one of N rows changes convex L-Lipschitz losses after SGD by at most 2 L² (sum of steps)/N on "
+        "Replacing one of N rows changes convex L-Lipschitz losses after SGD by at most 2 L² (sum of step sizes)/N on "
         "average"
     )
     source = Source("hardt2016", "Theorem 3.8", note="averaged over the replaced row instead of the indices")
@@ -253,7 +253,8 @@ class SgdStronglyConvex(Claim[CoupledRuns]):
     """
 
     title = (
-        "Replacing one of N rows changes gamma-strongly convex losses after SGD by at most 2 L²/(gamma N) on average"
+        "Replacing one of N rows changes gamma-strongly convex L-Lipschitz losses after SGD by at most 2 L²/(gamma N) "
+        "on average"
     )
     source = Source("hardt2016", "Theorem 3.9", note="averaged over the replaced row instead of the indices")
     population = StronglyConvexRuns()
