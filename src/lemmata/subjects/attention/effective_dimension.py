@@ -201,9 +201,9 @@ class EffectiveDimensionIsPowerOfLog(Claim[SphereTokens]):
 
 
 class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
-    """Let n tokens of R^p, p >= 16, have the length |x| = sqrt(p), as after layer normalisation, and let the logits be
-    <x, y> / sqrt(p). Let K be the Gram matrix of exponentials of these logits. Up to n = 256, the effective dimension
-    tr K (K + I)^-1 grows in proportion to n. It equals n up to a few per cent.
+    """Let n tokens be uniform on the sphere |x| = sqrt(p) of R^p, p >= 16. Layer normalisation also gives this length.
+    Let the logits be <x, y> / sqrt(p), and let K be the Gram matrix of exponentials of these logits. Up to n = 256, the
+    effective dimension tr K (K + I)^-1 grows in proportion to n. It equals n up to a few per cent.
 
     The reason is that the diagonal entries exp(sqrt(p)) of K are far above all other entries. The effective dimension
     grows like a power of log n only if n exceeds the number of spherical harmonics in p dimensions whose eigenvalues

@@ -257,7 +257,7 @@ class ExponentialNegativeSquares(Claim[Reals]):
     space, for which this number would be bounded.
     """
 
-    title = "On n tokens along a negative direction, n/2 eigenvalues of an attention head's kernel matrix are negative"
+    title = "On n tokens along a negative direction, an attention head's kernel has floor(n/2) negative eigenvalues"
     source = Source("foundation2025", "(7)", note="corrected, on a line")
     population = Drawn(
         Reals,

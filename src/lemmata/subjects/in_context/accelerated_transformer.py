@@ -121,11 +121,12 @@ def not_moved_ahead(tokens: Array, problem: Prompt) -> Array:
 
 
 class AcceleratedWeightsExecuteTheSteps(Claim[Prompt]):
-    """Let rho_1, ..., rho_T be the iterates of accelerated proximal gradient (FISTA) on the Lasso, and let beta_t be
-    its momentum. A transformer for d inputs and n features is built to take these T steps, with two layers for each
-    step. Its matrices are D x D, where D = d + 3n + 8. Apply these matrices layer by layer to the tokens of a prompt,
-    and let H(l) be the tokens after layer l. Three blocks of rows of H(l) hold, in this order, the coefficients, the
-    previous coefficients and a prediction. For t = 1, ..., T, the values in these blocks are
+    """Let rho_1, ..., rho_T be the iterates of accelerated proximal gradient (FISTA) on the Lasso, where logistic
+    functions at a temperature replace products. Let beta_t be the momentum of step t, with beta_T = 0 in the last step.
+    A transformer for d inputs and n features is built to take these T steps, with two layers for each step. Its
+    matrices are D x D, where D = d + 3n + 8. Apply these matrices layer by layer to the tokens of a prompt, and let
+    H(l) be the tokens after layer l. Three blocks of rows of H(l) hold, in this order, the coefficients, the previous
+    coefficients and a prediction. For t = 1, ..., T, the values in these blocks are
 
         H(2t): rho_t, the iterate before it, and 0;   H(2t+1): rho_t + beta_t (rho_t - rho_{t-1}), rho_t, and the
         prediction there.

@@ -55,7 +55,7 @@ class GainIsAtMost(Claim[Prompt]):
     is at most about 9/4.
     """
 
-    title = "The examples' mean features bound the ratio of step 1/lambda_max (Hessian) to step 1/(2 p), for p features"
+    title = "Mean features bound the ratio of step 1/lambda_max (Hessian) to step 1/(2 p) from above, for p features"
     source = _SOURCE
     stated = Kind.OWN
     population = Prompts(N=64)

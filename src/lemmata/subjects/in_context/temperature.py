@@ -170,7 +170,7 @@ class AbstractStepError(AbstractErrorBound):
 class StepError(AbstractStepError):
     """Let a transformer solve the Lasso on N examples with targets y and features in [0, 1], with step eta and sigmoids
     at temperature tau. Let e_t be the difference between its step from rho_{t-1} to rho_t and the exact proximal step.
-    Let R = |rho_{t-1}|_1. The largest entry |e_t|_inf is at most
+    Let R = |rho_{t-1}|_1. The largest absolute entry |e_t|_inf is at most
 
         (4 eta² / tau) {mean y² + (1 + 1/N) R² + (2 R² + 8 R^4 / tau²) / N} + 4 eta R² / (N tau).
 
@@ -197,7 +197,7 @@ class StepError(AbstractStepError):
 class StepErrorOfThirdOrder(AbstractStepError):
     """Let a transformer solve the Lasso on N examples with targets y and features in [0, 1], with step eta and sigmoids
     at temperature tau. Let e_t be the difference between its step from rho_{t-1} to rho_t and the exact proximal step.
-    Let R = |rho_{t-1}|_1. The largest entry |e_t|_inf is at most
+    Let R = |rho_{t-1}|_1. The largest absolute entry |e_t|_inf is at most
 
         (eta³ / (6 tau²)) {mean |y|³ + (1 + 2/N) R³} + eta R³ / (6 N tau²).
 
@@ -218,10 +218,10 @@ class StepErrorOfThirdOrder(AbstractStepError):
 
 
 class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
-    """Let L = 2T + 1 layers take T proximal steps on the Lasso over n features of N examples. The examples are of a
-    function of a class with Barron parameter C_F. Let rho_t be the coefficients after step t, and e_t the error of this
-    step. Let phi be the features of the query and y^ its prediction. At the temperature tau = N n² (L + n)(N + n) C_F,
-    the following inequalities hold in all steps t = 1, ..., T:
+    """Let the L = 2T + 1 layers of a transformer take T proximal steps on the Lasso over n features of N examples. The
+    examples are of a function of a class with Barron parameter C_F. Let rho_t be the coefficients after step t, and e_t
+    the error of this step. Let phi be the features of the query and y^ its prediction. At the temperature tau = N n² (L
+    + n)(N + n) C_F, the following inequalities hold in all steps t = 1, ..., T:
 
         |e_t|_1 <= C_F / ((L + n) n N),   |rho_t|_1 <= n sqrt(N) C_F,   (phi^T rho_T - y^)² <= sqrt(log N / N) C_F²,
 
@@ -283,9 +283,9 @@ class AbstractSufficientTemperature(AbstractErrorBound):
 
 
 class TemperatureAsked(AbstractSufficientTemperature):
-    """Let L = 2T + 1 layers take T proximal steps on the Lasso over n features of N examples. The examples are of a
-    function of a class with Barron parameter C_F. Let rho_t be the coefficients after step t, and e_t the error of this
-    step. Let phi be the features of the query and y^ its prediction. A temperature of
+    """Let the L = 2T + 1 layers of a transformer take T proximal steps on the Lasso over n features of N examples. The
+    examples are of a function of a class with Barron parameter C_F. Let rho_t be the coefficients after step t, and e_t
+    the error of this step. Let phi be the features of the query and y^ its prediction. A temperature of
 
         tau = N n² (L + n)(N + n) C_F
 
@@ -302,9 +302,9 @@ class TemperatureAsked(AbstractSufficientTemperature):
 
 
 class TemperatureOfThirdOrder(AbstractSufficientTemperature):
-    """Let L layers take proximal steps of size eta = 1/(2(n+1)) on the Lasso over n features of N examples. The targets
-    y of these examples come from a function of a class with Barron parameter C_F. Let R = n sqrt(N) C_F. As the errors
-    are of third order, the temperature tau may be chosen such that
+    """Let the L layers of a transformer take proximal steps of size eta = 1/(2(n+1)) on the Lasso over n features of N
+    examples. The targets y of these examples come from a function of a class with Barron parameter C_F. Let R = n
+    sqrt(N) C_F. As the errors are of third order, the temperature tau may be chosen such that
 
         tau² = ((L + n) n N / (6 C_F)) {(max |y|³ + (1 + 2/N) R³) / (8 (n+1)²) + R³ / (2 N)}.
 

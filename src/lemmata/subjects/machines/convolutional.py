@@ -82,7 +82,7 @@ class InterDomainGrams(Claim[ImageGrams]):
     with zeros outside of an image. No covariance between two different sites is needed.
     """
 
-    title = "The layers of a convolutional deep kernel machine need no covariances between two different sites"
+    title = "Convolution and ReLU layers of a deep kernel machine need no covariances between two different sites"
     source = Source(_KEY, "Abstract, inducing points")
     population = RandomImages()
     relation = Equal(block=1)

@@ -93,12 +93,12 @@ _KEY = "yang2023theory"
 
 
 class LearnedGramsServeOtherRows(Claim[DigitMachine]):
-    """A deep kernel machine fits labels with a learned Gram matrix, minus nu times the divergence of this matrix from
-    its prior. Train on 30 rows of handwritten digits, with noise 0.1. Compare the mean squared errors of three
-    predictors on other rows. The first is a deep kernel machine with one learned layer at nu = 1. The second is a
-    regression with the kernel of an infinitely wide ReLU network, multiplied by a factor. This factor is the best of
-    nine factors from 1/16 to 16, chosen in hindsight. The third is the machine at nu = 10 000, which is practically the
-    regression without a factor. The machine at nu = 1 has a smaller error than the regression with the factor. The
+    """A deep kernel machine with one learned layer maximises the log likelihood of the labels, minus nu times the
+    divergence of its learned Gram matrix from the prior. Train on 30 rows of handwritten digits, with noise 0.1.
+    Compare the mean squared errors of three predictors on other rows. The first is this machine at nu = 1. The second
+    is a regression with the kernel of an infinitely wide ReLU network, multiplied by a factor. This factor is the best
+    of nine factors from 1/16 to 16, chosen in hindsight. The third is the machine at nu = 10 000, which is practically
+    the regression without a factor. The machine at nu = 1 has a smaller error than the regression with the factor. The
     regression with the factor has a smaller error than the machine at nu = 10 000.
     """
 

@@ -202,7 +202,7 @@ class ParityNetworksVanish(Claim[FlippedPoint]):
     a constant.
     """
 
-    title = "A parity network of r coordinates is zero for the ReLU with odd r and for the sigmoid with even r"
+    title = "A parity network of r coordinates is zero for the ReLU with odd r > 1 and for the sigmoid with even r"
     source = Source("emergence2026", "Figure 11.11", note="which sizes r must be left out")
     stated = Kind.OWN
     population = Drawn(

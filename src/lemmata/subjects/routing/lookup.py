@@ -42,9 +42,9 @@ class WeightOfTheRightKey(Claim[Lookup]):
 
         1/(1 + (n - 1) e^(-beta D)),
 
-    with equality if the score of every other key is smaller by exactly D. So for 0 < eps < 1, the inverse temperature
-    beta = log((n - 1)(1 - eps)/eps)/D gives the right key a weight of at least 1 - eps. The test also computes the
-    weight at this beta.
+    with equality if the score of every other key is smaller by exactly D. So for 0 < eps < 1 - 1/n, the inverse
+    temperature beta = log((n - 1)(1 - eps)/eps)/D gives the right key a weight of at least 1 - eps. The test also
+    computes the weight at this beta.
     """
 
     title = "To read a key that leads by D among n keys, a softmax needs an inverse temperature of order log(n)/D"

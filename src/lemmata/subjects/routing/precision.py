@@ -97,8 +97,9 @@ class RoundingCostsLead(Claim[RoundedLookup]):
         1/(1 + (n - 1) e^(-beta D')).
 
     So rounding lowers the lead from D to D'. If D > 2u/(1 + u), then D' > 0, and beta = log((n - 1) v/(1 - v))/D' gives
-    the right key a weight of at least v, for 0 < v < 1. For n keys at equal distances on a circle, D is about 2 pi²/n².
-    The condition D > 2u/(1 + u) is then about n < pi/sqrt(u), which is 142 keys for float16 and 50 keys for bfloat16.
+    the right key a weight of at least v, for 1/n < v < 1. For n keys at equal distances on a circle, D is about 2
+    pi²/n². The condition D > 2u/(1 + u) is then about n < pi/sqrt(u), which is 142 keys for float16 and 50 keys for
+    bfloat16.
 
     Derivation: rounding changes a logit by at most u times its size. So the logit of the right key is at least beta (1
     - u). The logit of a key with the score s is at most beta (s + u |s|), which is largest at s = 1 - D.

@@ -60,10 +60,9 @@ def slopes(
         units: the width of the network, which uses the first `units` columns of `weight`.
 
     Returns:
-        The outputs F, the factors s and the numbers c. These three arrays give the entry of the tangent kernel between
-            output l at
-        x_i and output l' at x_j: sum_r (a_lr - c_il) s_ir (a_l'r - c_jl') s_jr <x_i, x_j>. For softmax, c_il is the
-        mean of a_l over units, weighted by the softmax at x_i; otherwise c_il is 0.
+        The outputs F, the factors s and the numbers c. The entry of the tangent kernel between output l at x_i and
+        output l' at x_j is sum_r (a_lr - c_il) s_ir (a_l'r - c_jl') s_jr <x_i, x_j>. For softmax, c_il is the mean of
+        a_l over units, weighted by the softmax at x_i; otherwise c_il is 0.
     """
     logits, used = x @ weight, jnp.arange(weight.shape[1]) < units
     if activation == "softmax":

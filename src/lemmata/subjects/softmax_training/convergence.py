@@ -194,8 +194,8 @@ class StepsThatSuffice(AbstractSteps):
     is enough to train to the loss |F - Y|² <= error. The test has the error 0.05 and the width 128.
 
     lemmata trains with steps longer than eta, so it compares times: T times eta, and its own number of steps times its
-    own step size. Both are times of the same gradient flow. Along the eigenvector of the smallest eigenvalue,
-    each step multiplies the loss by about 1 - 2 m eta lambda (to first order in eta), so about T/4 steps are enough.
+    own step size. Both are times of the same gradient flow. Along the eigenvector of the smallest eigenvalue, each step
+    multiplies the loss by about 1 - 2 m eta lambda (to first order in eta), so about T/4 steps are enough.
     """
 
     title = "The number of steps in the convergence theorem (Theorem 4.2) is enough to train a softmax network"
