@@ -45,7 +45,7 @@ class DeepSquare(Claim[SquareToFit]):
 
         M² 4^-(m+1).
 
-    By contrast, the best network of one layer with 3m units has the largest error M²/(8 (3m + 1)²), which falls only
+    By contrast, the largest error of the best network of one layer with 3m units is M²/(8 (3m + 1)²), which falls only
     like m^-2.
     """
 

@@ -231,7 +231,7 @@ class WidthOfRamps(Claim[FeaturePool]):
     Proof: a ramp is the mean, over |s| <= 1/2, of indicators of half-spaces <u, x> > t + s/tau. For each s, the n
     boundaries cut R^d into at most sum over k <= d of C(n, k) cells. On each cell, the vector of the n indicators minus
     1/2 is constant, and its length is sqrt(n)/2. Massart's lemma for the maximum and for the minimum gives the first
-    bound. The second follows by chaining over nets of cells. A net of radius r has at most e (d+1) (2e/r²)^d elements.
+    bound. The second follows by chaining over nets: by Haussler, radius r needs at most e (d+1) (2e/r²)^d cells.
     """
 
     title = "An upper bound on the Rademacher complexity of random ramps of d variables"
@@ -263,7 +263,7 @@ class WholeClassInMeanSquare(Claim[FeaturePool]):
 
     whatever the class and the dimension. With probability at least 1 - delta, the largest distance exceeds this by at
     most (3/2) M sqrt(log(1/delta) / (2n)). The test uses means f = E rho phi of ramps phi with weights |rho| <= 3 M =
-    1, a nu with 24 points of equal mass, and 4 draws of the ramps.
+    1, a nu with 24 points of equal mass, and the average over 4 draws of the ramps.
     """
 
     title = "Random ramps approximate a whole Barron class in mean square at the rate 1/sqrt(n) in their number n"

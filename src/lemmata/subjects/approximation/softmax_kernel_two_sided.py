@@ -137,8 +137,8 @@ class DistanceFromAbove(Claim[KinkedFunction]):
     in L2. This g is the projection of f on degrees up to k, for the minimising k.
 
     The test uses random functions f = sum_j a_j |cos(theta - phi_j)| with three terms on the circle. The angles phi_j
-    are uniform, the weights a_j are normal, and f is scaled to the norm 1. The squared norm is R = |f|²/kappa_m for one
-    even degree m. (The setting `k` of the test is this m.)
+    are uniform, the weights a_j are normal, and f is scaled to the norm 1. The largest squared norm is R = |f|²/kappa_m
+    for one even degree m. (The setting `k` of the test is this m.)
     """
 
     title = "An upper bound on the distance of a function from a ball of the softmax kernel's space"
@@ -173,8 +173,8 @@ class DistanceFromBelow(Claim[KinkedFunction]):
     in L2, because the parts of g of degree above k are small.
 
     The test uses random functions f = sum_j a_j |cos(theta - phi_j)| with three terms on the circle. The angles phi_j
-    are uniform, the weights a_j are normal, and f is scaled to the norm 1. The squared norm is R = |f|²/kappa_m for one
-    even degree m. (The setting `k` of the test is this m.)
+    are uniform, the weights a_j are normal, and f is scaled to the norm 1. The largest squared norm is R = |f|²/kappa_m
+    for one even degree m. (The setting `k` of the test is this m.)
     """
 
     title = "A lower bound on the distance of a function from a ball of the softmax kernel's space"

@@ -117,7 +117,7 @@ class StepUnits(Claim[LipschitzCurve]):
     """Let g be rho-Lipschitz on [0, 1], and let H(t) = 1 if t >= 0, and 0 otherwise. Consider the network of K - 1
     threshold units
 
-        g(0) + sum_{i=1}^{K-1} (g(i/K) - g((i-1)/K)) H(x - i/K)
+        g(0) + sum_{i=1}^{K-1} (g(i/K) - g((i-1)/K)) H(x - i/K).
 
     On [0, 1], this network approximates g with an error of at most rho/K everywhere. So K = ceil(rho/epsilon) pieces
     suffice for an error of at most epsilon. Affine functions attain the bound rho/K.

@@ -234,10 +234,10 @@ class SmallCoefficients(Claim[Represented]):
 
 
 class FeatureRate(Claim[Represented]):
-    """An integral of ramps over thresholds and frequencies, weighted by coefficients, approximates each function of a
-    Barron class. Draw n thresholds and frequencies at random. As in the proof of Lemma 1 of the source, give the ramp
-    of each draw the coefficient that the integral has at this draw. The root mean square distance between the mean of
-    these weighted ramps and the function, over the unit ball, falls like n^(-1/2).
+    """An integral of ramps over thresholds and frequencies, weighted by coefficients, approximates f - f(0) for each
+    function f of a Barron class. Draw n thresholds and frequencies at random. As in the proof of Lemma 1 of the source,
+    give the ramp of each draw the coefficient that the integral has at this draw. The root mean square distance of f(0)
+    plus the mean of these weighted ramps from f, over the unit ball, falls like n^(-1/2).
     """
 
     title = "The error of n random features whose coefficients sample an integral of ramps falls like n^(-1/2)"

@@ -319,9 +319,10 @@ class ScoreError(AbstractSaysNothing):
     dimensions, where z is normal. Let s = (alpha F_nn - x) / (1 - alpha²) be the score that F_nn implies. Let p_t be
     the density of x(t), and let lambda(t) = (1 - alpha²)² / alpha². In the bound below, lambda without an argument is
     the smallest eigenvalue of the tangent kernel matrix H, and eps bounds the error that remains after early stopping
-    (Assumption G.3 of the source). The number A bounds how far the denoiser F* is from the kernel's space, and
-    Gamma_delta contains A²/lambda² times logarithms. The claim `label_mismatch` gives their formulas, with a constant
-    Lambda. Theorem 6.5 of the source states, with probability at least 1 - delta, for wide networks,
+    (Assumption G.3 of the source). The number A bounds how far the denoiser F* is from functions of bounded norm in the
+    kernel's space, and Gamma_delta contains A²/lambda² times logarithms. The claim `label_mismatch` gives their
+    formulas, with a constant Lambda. Theorem 6.5 of the source states, with probability at least 1 - delta, for wide
+    networks,
 
         mean over t of lambda(t) E |s - grad log p_t|²
             <= 1/(lambda sqrt(n)) + eps + d A² + d A + sqrt(d A Gamma_delta) + Gamma_delta.

@@ -118,7 +118,7 @@ def _growth(values: np.ndarray, rows: int) -> int:
 
 class ProductGrowth(Claim[ClassPair]):
     """For a class H of functions, let G_H(N) be the largest number of patterns (h(x_1), ..., h(x_N)) that functions h
-    in H produce on any N points. Let H1 x H2 be the class of pairs x -> (h1(x), h2(x)). Then
+    in H produce on any N points. Let H1 × H2 be the class of pairs x -> (h1(x), h2(x)). Then
 
         G_{H1 × H2}(N) <= G_{H1}(N) G_{H2}(N).
 

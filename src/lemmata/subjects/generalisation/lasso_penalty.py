@@ -187,7 +187,7 @@ class SquareOfThePenalty(AbstractSquareClaim):
     constant c > 0. The right side, without c, is the square of the first term of lambda.
     """
 
-    title = "The squared Lasso penalty is at least of the order of the accuracy to the power 4/3"
+    title = "The squared Lasso penalty has a lower bound that grows like the accuracy to the power 4/3"
     source = Source("li2025incontext", "(65)", "(65), reason of step (a)", note="proof of Theorem 1, corrected")
     corrects = SquareOfThePenaltyAsPrinted
 

@@ -87,9 +87,8 @@ class PerceptronMistakes(Claim[LabelledTable]):
 
 class BackwardSweepIsTheGradient(Claim[SmallNetwork]):
     """Let a network have inputs u_l and weights W_l in layer l, where u_(l+1) = tanh(u_l W_l) for hidden layers. Its
-    loss is half the squared error. The derivative of the loss with respect to W_l is u_l' d_l, where the vectors d_l
-    are computed from the last layer backwards. For the last layer, d_l is the error at the output. For the layers
-    before,
+    loss is half the squared error. The derivative of the loss with respect to W_l is u_l' d_l, where the d_l are
+    computed from the last layer backwards. For the last layer, d_l is the error at the output. For the layers before,
 
         d_(l-1) = (d_l W_l') * (1 - u_l²),   entry by entry.
 
