@@ -143,7 +143,7 @@ class ConflictRate(Claim[ContradictedLabels]):
 
     The conflict falls like ridge² as ridge -> 0. In a backdoor attack, the rows are images, some clean and some with a
     trigger. So a kernel that distinguishes all images fits the labels of both the clean and the triggered images. The
-    test uses normally distributed features in place of images.
+    test uses random features in place of images.
     """
 
     title = "The training error of kernel ridge regression on a poisoned set falls like the square of the ridge"
