@@ -20,7 +20,7 @@ from lemmata.solvers import (
     kernel_ridge,
     subset_of_regressors,
 )
-from lemmata.solvers._normal_equations import moved_by_rounding, normal_equations
+from lemmata.solvers._normal_equations import _symmetric, moved_by_rounding, normal_equations
 
 RNG = np.random.default_rng(0)
 X = jnp.asarray(RNG.normal(size=(257, 3)))
@@ -245,3 +245,10 @@ def test_wrong_arguments_are_refused():
         subset_of_regressors(KERNEL, X.astype(jnp.float16), F, Z, 1.0)
     with pytest.raises(NotPositiveDefiniteError, match="eigenvalue"):
         subset_of_regressors(Negative(), X, F, Z, 1.0)
+
+
+def test_a_square_is_completed_from_its_lower_half():
+    lower = np.tril(np.random.default_rng(3).normal(size=(4, 4)))
+    wanted = np.where(np.tri(4, dtype=bool), lower, lower.T)
+    found = _symmetric(jnp.asarray(lower + np.triu(np.ones((4, 4)), 1)))
+    np.testing.assert_array_equal(found, wanted)

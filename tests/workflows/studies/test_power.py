@@ -11,7 +11,7 @@ from lemmata.workflows.studies import load_dataset
 from lemmata.workflows.studies._answers import answers
 from lemmata.workflows.studies._signal import Signal, signal
 from lemmata.workflows.studies._signal_held import of_held_out
-from lemmata.workflows.studies._signal_power import ALL, ONE, PRODUCT, SEVERAL, _with_ties
+from lemmata.workflows.studies._signal_power import ALL, ONE, PRODUCT, SEVERAL, _with_ties, bent, either, hardest
 from lemmata.workflows.studies._unfound import predicted
 from tests.workflows.studies.candidates import question
 
@@ -168,3 +168,12 @@ def test_many_held_out_rows_with_ties_do_not_show_how_a_signal_breaks_ties():
     y = np.where(rng.random(1200) < 0.9, 0.0, rng.exponential(1, 1200))
     found = signal(load_dataset((rng.normal(size=(1200, 3)), y), task="regression"))
     assert (found.kind, found.powers[ONE] > 0.008) == ("both", True)
+
+
+def test_the_hardest_kind_is_the_one_that_needs_the_largest_share_and_is_no_product():
+    assert hardest({ONE: 0.1, SEVERAL: 0.2, ALL: 0.3, PRODUCT: 0.9}) == 0.3
+    assert hardest({ONE: 0.3, SEVERAL: 0.2, ALL: 0.1}) == 0.3
+    assert math.isnan(hardest({PRODUCT: 0.9}))
+    assert either({ONE: 0.1, ALL: 0.5}, {ONE: 0.2, ALL: 0.4, PRODUCT: 0.1}) == {ONE: 0.1, ALL: 0.4}
+    assert either({ONE: 0.1}, {}) == {ONE: 0.1}
+    assert bent({ONE: 0.99}) == {ONE: math.inf}

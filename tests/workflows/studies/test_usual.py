@@ -10,7 +10,7 @@ from lemmata.workflows.studies import load_dataset
 from lemmata.workflows.studies._measure import measure
 from lemmata.workflows.studies._models import models
 from lemmata.workflows.studies._suited import suited
-from lemmata.workflows.studies._usual import NAIVE, season, usual_models
+from lemmata.workflows.studies._usual import NAIVE, neighbours, season, usual_models
 from tests.workflows.studies import tables
 
 RNG = np.random.default_rng(0)
@@ -140,3 +140,14 @@ def test_the_width_and_the_margin_of_a_support_vector_machine_are_chosen(task):
         said = model.fit(x, y[:1500], task).outputs
     own = (said.argmax(1) != y[1500:].argmax(1)).mean() if task == "classification" else ((said - y[1500:]) ** 2).mean()
     assert own < 0.9 * peer
+
+
+@pytest.mark.parametrize(("rows", "wanted"), [(400, [1, 3, 5, 10, 20, 40]), (20, [1, 3, 5, 10]), (2, [1])])
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_no_more_neighbours_are_asked_than_other_rows_are_trained_on(rows, wanted, task):
+    x, y = np.zeros((rows, 2)), np.zeros((rows, 1))
+    found = [make() for make in neighbours(x, y, task)]
+    assert [own.n_neighbors for own in found] == wanted
+    assert {type(own).__name__ for own in found} == {
+        f"KNeighbors{'Regressor' if task == 'regression' else 'Classifier'}"
+    }
