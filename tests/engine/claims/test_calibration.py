@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from lemmata.engine.claims import AtLeast, AtMost, Equal
+from lemmata.engine.claims import AtLeast, AtMost, Equal, Relation
 from lemmata.engine.claims._calibrate import HIGH, LOW, Calibration, _calibrated, _level, as_asked, calibrate
 from lemmata.engine.claims._families import FAMILIES, Family
 from lemmata.engine.claims._laws import bound, failing, floor
@@ -19,7 +19,7 @@ HOLDS, FAILS = bound(1.0), bound(0.5)
 SURE = AtMost()
 
 
-def family(draw, asked, relation=SURE, trials=132, **more):
+def family(draw, asked, relation: Relation = SURE, trials=132, **more):
     return Family(relation, "a bound", asked, trials, draw, **more)
 
 

@@ -8,7 +8,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.claims import Choice, Control, Corner, Hypothesis, Integer, Outcome, Real, Space, Status, Verdict
+from lemmata.engine.claims import (
+    Choice,
+    Claim,
+    Control,
+    Corner,
+    EqualInMean,
+    Hypothesis,
+    Integer,
+    Outcome,
+    Real,
+    Space,
+    Status,
+    Verdict,
+)
 from lemmata.engine.claims._check import _pinned, check_ranges, check_verdict
 from lemmata.engine.claims._controls import ControlVerdict
 from lemmata.engine.claims._faults import Fault, faults, undefined_hypotheses
@@ -27,7 +40,7 @@ GOOD = Verdict(
 )  # fmt: skip
 
 
-def refused(claim=CLAIM, control=None, **more):
+def refused(claim: Claim = CLAIM, control=None, **more):
     """What a verdict is refused for; empty if it is not."""
     control = CONTROL if control is None else dataclasses.replace(CONTROL, **control)
     try:
@@ -59,7 +72,7 @@ def test_a_verdict_is_as_expected_and_rests_on_trials(more, said):
 
 def test_no_more_trials_are_dropped_than_the_population_declares():
     most = math.floor(100 * CLAIM.population.drops + 1e-9)
-    assert refused(judged=101 - most) == ""
+    assert refused(judged=100 - most) == "", "exactly the declared share"
     found = refused(judged=99 - most, dropped={"a": most + 1, "b": 2})
     assert f"that {most + 1}% of the trials were dropped" in found
     assert f"'a' in {most + 1}, 'b' in 2" in found
@@ -116,7 +129,7 @@ class Even(synthetic.SkewedMean):
     ],
 )  # fmt: skip
 def test_margin_and_resolution_are_half_of_the_way_to_the_control(resolution, margin, nearest, said):
-    relation = dataclasses.replace(Even.relation, resolution=resolution, margin=margin)
+    relation = EqualInMean(resolution=resolution, margin=margin)
     claim = type("Even", (Even,), {"__doc__": "Even.", "relation": relation})()
     found = refused(claim, {"nearest": nearest, "farthest": 2.0, "violating": None})
     assert said in found
@@ -318,17 +331,14 @@ def test_a_problem_does_not_hold_what_is_measured():
     problem = lambda number: np.asarray(
         CLAIM.population.sample(setting, jax.random.split(trial_key(CLAIM, 0, number))[0])
     )
+    stored = lambda values: stored_measurement(CLAIM, setting, 0, [np.asarray(value) for value in values])
     measured = [problem(number) for number in range(3)]
-    assert stored_measurement(CLAIM, setting, 0, measured) == "the problem itself"
-    assert stored_measurement(CLAIM, setting, 0, [1.001 * value for value in measured]) is None
-    assert stored_measurement(CLAIM, setting, 0, measured[:1]) is None, "once may be chance"
-    assert stored_measurement(CLAIM, setting, 0, [measured[0]] * 3) is None, "the setting may decide it"
-    assert (
-        stored_measurement(CLAIM, setting, 0, [np.floor(value) + number for number, value in enumerate(measured)])
-        is None
-    )
-    pair = [np.array([number + 0.5, float(value)]) for number, value in enumerate(measured)]
-    assert stored_measurement(CLAIM, setting, 0, pair) == "the problem itself"
+    assert stored(measured) == "the problem itself"
+    assert stored(1.001 * value for value in measured) is None
+    assert stored(measured[:1]) is None, "once may be chance"
+    assert stored([measured[0]] * 3) is None, "the setting may decide it"
+    assert stored(np.floor(value) + number for number, value in enumerate(measured)) is None
+    assert stored([number + 0.5, float(value)] for number, value in enumerate(measured)) == "the problem itself"
 
 
 def test_plain_values_of_a_record_are_those_of_json():

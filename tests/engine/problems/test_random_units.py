@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lemmata.engine.claims import Integer
 from lemmata.engine.problems.random_units import RandomLayers, RandomUnits, moves, unit_rows
 from lemmata.engine.problems.regression import Regression
 from lemmata.kernels import RBF
@@ -42,14 +43,16 @@ def test_hypotheses_hold_up_to_their_edges():
 def test_settings_have_the_defaults_of_the_population(key):
     population = RandomLayers(radius=0.002, outputs=2, sigma=0.3)
     space = population.settings()
-    assert (space.default["R"], space.default["sigma"], space.variables["k"].low) == (0.002, 0.3, 2)
+    outputs = space.variables["k"]
+    assert isinstance(outputs, Integer)
+    assert (space.default["R"], space.default["sigma"], outputs.low) == (0.002, 0.3, 2)
     drawn = population.sample(space.resolve({"n": 5, "d": 3, "k": 4, "m": 8}), key)
     assert (drawn.x.shape, drawn.outputs, drawn.width, drawn.sigma, drawn.radius) == ((5, 3), 4, 8, 0.3, 0.002)
 
 
 def test_a_regression_gives_its_first_rows_in_the_unit_ball():
     x = jnp.concatenate([jnp.array([[3.0, 4.0]]), jnp.ones((39, 2))])
-    problem = Regression(x, jnp.ones((40, 3)), x[:1], x[:1], RBF(1.0), jnp.asarray(0.1), jnp.asarray(0.0))
+    problem = Regression(x, jnp.ones((40, 3)), x[:1], jnp.ones((1, 3)), RBF(1.0), jnp.asarray(0.1), jnp.asarray(0.0))
     own = RandomLayers(radius=0.004).pose(problem)
     assert own is not None
     np.testing.assert_allclose(own.x[:2], [[0.6, 0.8], [0.2, 0.2]], rtol=1e-15)
@@ -64,7 +67,8 @@ def test_six_moves_of_the_weights_by_the_whole_radius(key):
     x = jnp.array([[2.0, 0.0], [0.0, 0.5], [-1.0, -1.0]])
     weight = jnp.array([[1.0, -0.5, 0.1, 0.2], [0.0, 3.0, -0.2, 0.1]])
     drawn = jax.random.normal(key, (2, 4))
-    found = np.asarray(moves(x, weight, 0.25, drawn))
+    made = jax.jit(moves)
+    found = np.asarray(made(x, weight, 0.25, drawn))
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), np.full((6, 4), 0.25), rtol=1e-12)
     unit = np.array([[1.0, 0.0], [0.0, 1.0], [-np.sqrt(0.5), -np.sqrt(0.5)]])
     logits = np.asarray(x) @ np.asarray(weight)
@@ -82,5 +86,5 @@ def test_six_moves_of_the_weights_by_the_whole_radius(key):
     np.testing.assert_allclose(found[3], 0.25 * wanted, rtol=1e-12)
     np.testing.assert_allclose(found[4], 0.25 * unit[0][:, None] * np.array([1, -1, -1, -1]), rtol=1e-12)
     np.testing.assert_allclose(found[5], 0.25 * unit[0][:, None] * np.array([1, -1, 1, -1]), rtol=1e-12)
-    still = np.asarray(moves(jnp.zeros((1, 2)), weight, 0.25, drawn))
+    still = np.asarray(made(jnp.zeros((1, 2)), weight, 0.25, drawn))
     np.testing.assert_allclose(still[1:], np.zeros((5, 2, 4)), err_msg="zero inputs have no direction")

@@ -52,29 +52,32 @@ def test_signs_come_in_opposite_pairs():
 
 
 def test_a_drawn_regression_has_a_target_of_unit_size_and_noise_of_its_own(key):
-    quiet = sampled_regression(key, n=30, t=20, d=3, kernel="laplace", noise=0.0, ridge=0.25)
+    @jax.jit
+    def sample(own):
+        noisy = sampled_regression(own, n=30, t=20, d=3, kernel="laplace", noise=2.0)
+        quiet = sampled_regression(own, n=30, t=20, d=3, kernel="laplace", noise=0.0, ridge=0.25)
+        return quiet, noisy, noisy.gram, noisy.cross, sampled_regression(own, n=2, t=1, d=3)
+
+    quiet, noisy, inner, across, plain = sample(key)
     assert [a.shape for a in (quiet.x, quiet.y, quiet.x_test, quiet.y_test)] == [(30, 3), (30, 1), (20, 3), (20, 1)]
     target = np.concatenate([quiet.y, quiet.y_test])
     assert float((target**2).mean()) == pytest.approx(1.0, rel=1e-12)
     assert (float(quiet.ridge), float(quiet.noise)) == (0.25, 0.0)
     assert isinstance(quiet.kernel, Laplace)
-    noisy = sampled_regression(key, n=30, t=20, d=3, kernel="laplace", noise=2.0)
     error = np.concatenate([noisy.y, noisy.y_test]) - target
     assert abs(error.std() / 2.0 - 1) < 5 / np.sqrt(100)
     assert (float(noisy.ridge), float(noisy.noise)) == (0.1, 2.0)
-    plain = sampled_regression(key, n=2, t=1, d=3)
     assert (float(plain.noise), type(plain.kernel)) == (0.5, RBF)
-    np.testing.assert_allclose(
-        noisy.gram, np.exp(-np.linalg.norm(noisy.x[:, None] - noisy.x, axis=2) / 3**0.5), rtol=1e-9
-    )
-    apart = np.linalg.norm(noisy.x_test[:, None] - noisy.x, axis=2)
-    np.testing.assert_allclose(noisy.cross, np.exp(-apart / 3**0.5), rtol=1e-9)
+    x, x_test = np.asarray(noisy.x), np.asarray(noisy.x_test)
+    for found, rows_ in ((inner, x), (across, x_test)):
+        apart = np.linalg.norm(rows_[:, None] - x, axis=2)
+        np.testing.assert_allclose(found, np.exp(-apart / 3**0.5), rtol=1e-9)
 
 
 @pytest.mark.parametrize(("held_out", "count"), [(0, 1), (1, 6), (3, 18)])
 def test_a_population_of_regressions_has_held_out_rows_for_each_row(held_out, count, key):
     population = KernelRegressions(Integer(6, 2, 9, "rows"), held_out, Real(0.5, 0.1, 1.0, "ridge"))
-    problem = population.sample(population.settings().default, key)
+    problem = jax.jit(lambda own: population.sample(population.settings().default, own))(key)
     assert (problem.x.shape, problem.x_test.shape) == ((6, 5), (count, 5))
     assert (float(problem.ridge), float(problem.noise)) == (0.5, 0.5)
     assert population.hypotheses(problem) == []
@@ -142,13 +145,14 @@ def test_a_singular_matrix_is_told_by_its_pairs_and_what_they_leave_unexplained(
 
 def test_the_last_state_is_a_sum_of_powers_of_the_transition(key):
     population = impulse_responses.RandomReadouts()
-    problem = population.sample({"steps": 6, "states": 32}, key)
+    problem = jax.jit(lambda own: population.sample({"steps": 6, "states": 32}, own))(key)
     np.testing.assert_allclose(problem.transition @ problem.transition.T, 0.95**2 * np.eye(32), atol=1e-12)
     transition, entry = np.asarray(problem.transition)[:3, :3], np.asarray(problem.entry)[:3]
     wanted = np.stack([np.linalg.matrix_power(transition, 5 - t) @ entry for t in range(6)], axis=1)
     np.testing.assert_allclose(problem.final_state(3), wanted, rtol=1e-10, atol=1e-14)
     assert all(bool(own.holds) for own in population.hypotheses(problem))
-    drawn = [population.sample({"steps": 4, "states": 32}, own) for own in jax.random.split(key, 60)]
+    sample = jax.jit(lambda own: population.sample({"steps": 4, "states": 32}, own))
+    drawn = [sample(own) for own in jax.random.split(key, 60)]
     assert {float(own.position) for own in drawn} == {0.0, 1.0, 2.0, 3.0}
     assert {float(own.frequency) for own in drawn} == {1.0, 2.0, 3.0, 4.0}
     poles = jnp.array([0.5 + 0.5j, -1.0])

@@ -101,7 +101,7 @@ def test_three_points_of_a_plane_are_sixty_degrees_apart(key):
 
 def test_distinct_points_are_neither_zero_nor_equal(key):
     population = DistinctPoints()
-    drawn = population.sample({"n": 6, "d": 2, "sigma": 1.5}, key)
+    drawn = jax.jit(lambda own: population.sample({"n": 6, "d": 2, "sigma": 1.5}, own))(key)
     assert drawn.x.shape == (6, 2)
     assert float(jnp.linalg.norm(drawn.x, axis=1).max()) <= 1
     assert holds(population, drawn) == [True, True]
@@ -111,8 +111,9 @@ def test_distinct_points_are_neither_zero_nor_equal(key):
 
 def test_singular_points_have_a_zero_or_a_repeated_row_each_half_of_the_time(key):
     population, zeros = SingularPoints(), 0
+    sample = jax.jit(lambda own: population.sample({"n": 4, "d": 2, "sigma": 1.0}, own))
     for own in jax.random.split(key, 40):
-        drawn = population.sample({"n": 4, "d": 2, "sigma": 1.0}, own)
+        drawn = sample(own)
         assert holds(population, drawn) == [True, True]
         assert np.asarray(drawn.x)[:-1].any(axis=1).all()
         zero, repeated = not drawn.x[-1].any(), bool((drawn.x[-1] == drawn.x[0]).all())

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import special
 
+from lemmata.engine.claims import Integer
 from lemmata.engine.problems.softmax_kernels import KernelPoints
 from lemmata.engine.problems.sphere_kernels import (
     Polygons,
@@ -61,7 +62,9 @@ def test_kernels_have_a_sigma_between_half_of_the_setting_and_the_setting(key):
     population = SphereKernels(d=5, n=9, most=20)
     space = population.settings()
     assert (space.default["d"], space.default["n"]) == (5, 9)
-    assert (space.variables["n"].high, space.variables["n"].corners) == (20, (4, 9))
+    points = space.variables["n"]
+    assert isinstance(points, Integer)
+    assert (points.high, points.corners) == (20, (4, 9))
     assert SphereKernels(n=4).settings().variables["n"].corners == (3, 4)
     drawn = [population.sample({"d": 5, "n": 9, "sigma": 0.8}, own) for own in jax.random.split(key, 100)]
     sigmas = np.array([float(own.sigma) for own in drawn])
@@ -72,17 +75,15 @@ def test_kernels_have_a_sigma_between_half_of_the_setting_and_the_setting(key):
 
 
 def test_polygons_are_equispaced_and_turned(key):
-    first, second = (Polygons().sample({"n": 7, "sigma": 0.6}, own) for own in jax.random.split(key))
+    sample = lambda n: jax.jit(lambda own: Polygons().sample({"n": n, "sigma": 0.6}, own))
+    first, second = map(sample(7), jax.random.split(key))
     wanted = np.cos(2 * np.pi * (np.arange(7)[:, None] - np.arange(7)) / 7)
     for problem in (first, second):
         np.testing.assert_allclose(problem.x @ problem.x.T, wanted, atol=1e-12)
         assert 0.3 <= float(problem.sigma) <= 0.6
         assert [own.name for own in Polygons().hypotheses(problem)] == ["sigma is at most 1"]
     assert float(jnp.abs(first.x - second.x).max()) > 1e-3
-    turns = [
-        float(jnp.arctan2(*Polygons().sample({"n": 3, "sigma": 0.6}, own).x[0, ::-1]))
-        for own in jax.random.split(key, 60)
-    ]
+    turns = [float(np.arctan2(*drawn.x[0, ::-1])) for drawn in map(sample(3), jax.random.split(key, 60))]
     assert 0 <= min(turns) < 0.3 < 1.8 < max(turns) < 2 * np.pi / 3, "a part of a full turn"
 
 
@@ -90,8 +91,9 @@ def test_polygons_are_equispaced_and_turned(key):
 def test_half_of_the_points_are_as_far_apart_as_they_can_be(n, d, key):
     spread = 0
     wanted = np.eye(n) if n <= d else np.cos(2 * np.pi * (np.arange(n)[:, None] - np.arange(n)) / n)
+    sample = jax.jit(lambda own: SpreadPoints().sample({"n": n, "d": d, "sigma": 0.8}, own))
     for own in jax.random.split(key, 40):
-        problem = SpreadPoints().sample({"n": n, "d": d, "sigma": 0.8}, own)
+        problem = sample(own)
         assert problem.x.shape == (n, d)
         assert 0.4 <= float(problem.sigma) <= 0.8
         assert all(bool(each.holds) for each in SpreadPoints().hypotheses(problem))

@@ -1,7 +1,6 @@
 """Parts of a search, each alone: pressures, regions of settings, simpler numbers, and several searches as one."""
 
 import math
-import types
 
 import jax.numpy as jnp
 import numpy as np
@@ -29,14 +28,20 @@ from lemmata.engine.refutations._region import anywhere, beginnings, beside, end
 from lemmata.engine.refutations._shrink import _rounder, _weight, holds_up, simpler, smaller
 from lemmata.engine.refutations._spread import _together, searches, seed_of
 from lemmata.workers import Lost
+from tests.engine.claims import synthetic
 
 from . import statements as own
 
 ROUNDING = 2.0**-47
 
 
-def of(relation):
-    return types.SimpleNamespace(relation=relation)
+def of(rule):
+    class Stated(synthetic.Synthetic):
+        """A claim with the relation."""
+
+        relation = rule
+
+    return Stated()
 
 
 def test_a_claim_is_searched_where_one_trial_contradicts_it():

@@ -12,6 +12,7 @@ from lemmata.errors import SettingError
 from lemmata.interfaces.python import Comparison, Study, _compare, _model_file, _study, _versions
 from lemmata.interfaces.python._asked import asked, typed
 from lemmata.options import ComparisonOptions, StudyOptions
+from lemmata.workflows.studies import FinalModel
 from tests.interfaces.report.example import classified, measured
 
 
@@ -99,19 +100,19 @@ def test_curves_of_a_study_have_intervals_of_ninety_per_cent_within_the_metric(r
 )
 def test_a_model_is_fitted_to_all_rows_even_if_the_study_took_fewer(most, rows, available, again, monkeypatch):
     loads, fitted = [], []
-    monkeypatch.setattr(_study, "load", lambda data, options: loads.append((data, options.max_rows)) or "all rows")
-    monkeypatch.setattr(_study, "final_model", lambda *given: fitted.append(given) or "fitted")
+    table = pl.DataFrame({"x": range(80), "y": range(80)})
+    model = FinalModel("rbf", None, ("x",), None, 80, "", {}, False)
+    whole, options = _study.load(table, StudyOptions("y")), StudyOptions("y", max_rows=most)
+    dataset = dataclasses.replace(_study.load(table[:rows], options), available=available)
+    monkeypatch.setattr(_study, "load", lambda data, options: loads.append((data, options.max_rows)) or whole)
+    monkeypatch.setattr(_study, "final_model", lambda *given: fitted.append(given) or model)
     monkeypatch.setattr(_study, "named_model", lambda record, name: name or "rbf")
-    dataset = types.SimpleNamespace(targets=range(rows), available=available)
-    options = StudyOptions(max_rows=most)
     record = classified()
-    given = object.__new__(_study.Given)
-    for name, value in (("data", "data"), ("dataset", dataset), ("options", options)):
-        object.__setattr__(given, name, value)
-    assert given.fitted(record, None) == "fitted"
+    assert _study.Given("data", dataset, options).fitted(record, None) is model
     ((data, used, how, name, formula),) = fitted
     assert loads == [("data", None)] * again
-    assert (data, used) == ("data", "all rows" if again else dataset)
+    assert data == "data"
+    assert used is (whole if again else dataset)
     assert how.max_rows == (None if again else most)
     assert (name, formula) == ("rbf", next(own.formula for own in record.models if own.name == "rbf"))
 

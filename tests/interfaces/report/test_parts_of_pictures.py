@@ -21,7 +21,7 @@ inf = math.inf
 
 
 def point(n, value, se):
-    return Point(n, value, se, 3)
+    return Point(float(n), value, se, 3)
 
 
 def residual(row, truth, said):
@@ -93,7 +93,7 @@ def model(points=(), band=(), **more):
 
 
 POINTS = (point(10, 0.6, 0.05), point(40, 0.8, 0.02))
-BAND = (Expected(20, 0.7, 0.6, 0.75), Expected(100, 0.9, 0.85, 0.95), Expected(200, 0.95, 0.9, 1.0))
+BAND = (Expected(20.0, 0.7, 0.6, 0.75), Expected(100.0, 0.9, 0.85, 0.95), Expected(200.0, 0.95, 0.9, 1.0))
 
 
 def test_a_frame_holds_all_values_and_marks_with_a_margin():
@@ -251,11 +251,11 @@ def test_a_model_is_told_by_its_last_measurement_and_where_it_ends():
     total, now = record.data.total, Interval(0.9, 0.8, 0.95)
     own = model([point(40, 0.8, 0.02), point(10, 0.6, 0.05), point(90, math.nan, 0.0)], now=now, title="It")
     assert told_model(own, record) == "It measured 80.0 % at 40 rows, expected 90.0 % (80.0 % to 95.0 %) with all rows"
-    beyond = dataclasses.replace(own, band=[Expected(2 * total, 0.95, 0.9, 1.0)])
+    beyond = dataclasses.replace(own, band=[Expected(2.0 * total, 0.95, 0.9, 1.0)])
     assert told_model(beyond, record) == f"{told_model(own, record)}, 95.0 % at {number(2 * total)} rows"
-    inside = dataclasses.replace(own, band=[Expected(total, 0.95, 0.9, 1.0)])
+    inside = dataclasses.replace(own, band=[Expected(float(total), 0.95, 0.9, 1.0)])
     assert told_model(inside, record) == told_model(own, record)
-    unknown = dataclasses.replace(own, band=[Expected(2 * total, math.nan, 0.9, 1.0)])
+    unknown = dataclasses.replace(own, band=[Expected(2.0 * total, math.nan, 0.9, 1.0)])
     assert told_model(unknown, record) == told_model(own, record)
     nothing = Interval(math.nan, math.nan, math.nan)
     assert told_model(model(title="It", now=nothing), record) == "It not measured"

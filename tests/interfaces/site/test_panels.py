@@ -156,10 +156,10 @@ def test_an_axis_holds_what_is_drawn_with_a_margin(panel, domain):
 
 def test_a_control_that_is_far_is_not_on_the_axis():
     far = _pictures._FAR
-    inside, outside = (Panel("t", (0.0, 1.0), (0.5,) * 3, (1 + far * share,)) for share in (0.99, 1.01))
+    inside, outside = (Panel("t", (0.0, 1.0), (0.5, 0.5, 0.5), (1 + far * share,)) for share in (0.99, 1.01))
     assert inside.domain[1] > 1 + 0.99 * far
     assert outside.domain == pytest.approx((-0.06, 1.06))
-    below, beyond = (Panel("t", (0.0, 1.0), (0.5,) * 3, (-far * share,)) for share in (0.99, 1.01))
+    below, beyond = (Panel("t", (0.0, 1.0), (0.5, 0.5, 0.5), (-far * share,)) for share in (0.99, 1.01))
     assert below.domain[0] < -0.99 * far
     assert beyond.domain == pytest.approx((-0.06, 1.06))
 
