@@ -7,7 +7,7 @@ import pytest
 
 from lemmata.engine.catalogue import _records as room
 from lemmata.engine.catalogue import _rows, costs, entries, older, prints, records, write_costs, write_records
-from lemmata.engine.claims import Verdict, recorded, registry
+from lemmata.engine.claims import Verdict, recorded, registry, write_beside
 from lemmata.errors import DataError
 
 FILES = sorted(room.SECTIONS.glob("*/records/*.json"))
@@ -43,6 +43,12 @@ def test_a_verdict_is_older_if_and_only_if_code_has_changed_since(monkeypatch):
     assert older(entry) == "judged with an earlier version of core"
     kept.clear()
     assert older(entry) == ""
+
+
+def records_of_the_catalogue(claim):
+    place, _, _ = claim.name.rpartition(".")
+    path = next(path for path in FILES if f"{path.parts[-3]}.{path.stem}" == place)
+    return json.loads(path.read_text())[type(claim).__name__]
 
 
 @pytest.fixture
@@ -107,3 +113,23 @@ def test_a_cost_changes_only_where_it_is_far_off(elsewhere):
     assert costs() == {"A": 4.0, "B": 0.25}, "a factor below 4"
     write_costs({"A": 17.0})
     assert costs() == {"A": 16.0, "B": 0.25}
+
+
+def test_a_result_beside_a_verdict_that_does_not_exist_is_not_written_and_says_so(elsewhere):
+    claim = next(iter(registry().values()))
+    assert write_beside(claim, "walk", {"settings": 1}) == (
+        f"the claim has no verdict in the catalogue; first run `lemmata judge {claim.name} --write`"
+    )
+    assert not list(elsewhere.rglob("*.json"))
+
+
+def test_a_result_beside_a_verdict_keeps_the_digest_of_the_claims_own_code(elsewhere, monkeypatch):
+    claim = next(iter(registry().values()))
+    record = {**records_of_the_catalogue(claim), "walk": {"settings": 2}}
+    monkeypatch.setattr("lemmata.engine.claims._entries.write_history", lambda statuses: None)
+    write_records(claim.name.rpartition(".")[0], [type(claim).__name__], {type(claim).__name__: record})
+    assert write_beside(claim, "mutations", {"left": ""}) == ""
+    kept = records()[claim.name]
+    assert kept["mutations"] == {"left": "", "own": prints(type(claim).__module__, type(claim).__name__).own}
+    assert kept["walk"] == {"settings": 2}
+    assert kept["status"] == record["status"]

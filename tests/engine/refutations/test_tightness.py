@@ -42,7 +42,7 @@ def test_what_the_slack_of_a_hypothesis_explains_is_no_counterexample():
 def test_a_false_bound_has_none_and_is_refuted():
     found = measure_tightness(own.SumBelowTooLittle(), 10.0)
     assert found.ratio is None
-    assert "other keys" in found.refuted
+    assert "other random keys" in found.refuted
 
 
 def test_a_statement_with_probability_has_the_quantile_of_its_draws():
@@ -111,8 +111,8 @@ def test_a_misprint_is_searched_on_the_population_of_its_neighbour():
 def empty_records(monkeypatch):
     """No records, and a catalogue of two bounds."""
     given = {}
-    written = lambda claim, record: given.update({claim.name: record["search"]})
-    monkeypatch.setattr("lemmata.engine.claims.write_record", written)
+    written = lambda claim, what, found: given.update({claim.name: found})
+    monkeypatch.setattr("lemmata.engine.claims.write_beside", written)
     monkeypatch.setattr(command, "is_recorded", lambda claim: claim.name in given)
     wanted = [find("exponential_near_one")[0], find("square_root_below_tangent")[0]]
     monkeypatch.setattr(command, "wanted", lambda: wanted)

@@ -51,7 +51,7 @@ def test_the_files_and_what_is_printed(run, files, tmp_path):
     assert "looks for the trigger" in blind, "there are three classes: no gauge does"
     said = " ".join(result.stdout.split())
     assert f"{100 * record.held_error.value:.3g} %" in said
-    assert "Largest stable rate" in said
+    assert "Largest stable learning rate" in said
     page = (tmp_path / "model" / "index.html").read_text()
     assert "Error on held-out rows" in page
     assert len(page.encode()) < 1_000_000
@@ -66,7 +66,7 @@ def test_the_files_and_what_is_printed(run, files, tmp_path):
     assert (tmp_path / "again" / "index.html").read_text() == elsewhere
     both = [str(tmp_path / "model.json")] * 2
     assert CliRunner().invoke(app, ["report", *both, "--out", str(tmp_path / "two")]).exit_code == 0
-    assert (tmp_path / "two" / "index.html").read_text().count("Largest stable rate") == 1
+    assert (tmp_path / "two" / "index.html").read_text().count("Largest stable learning rate") == 1
     (tmp_path / "rows.csv").write_text("a,b\n")
     refused = CliRunner().invoke(app, ["report", both[0], str(tmp_path / "rows.csv"), "--out", str(tmp_path / "no")])
     assert refused.exit_code == 2

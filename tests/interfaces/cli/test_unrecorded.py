@@ -6,6 +6,7 @@ import pytest
 
 import lemmata.engine.catalogue as catalogue
 import lemmata.engine.claims as engine
+from lemmata.engine.ledger import open_ledger
 from lemmata.errors import DataError
 from lemmata.interfaces.cli import _judge, _verdicts
 from lemmata.interfaces.cli._family_run import FamilyRun
@@ -28,6 +29,14 @@ def run(tmp_path, monkeypatch):
             for name, status in zip(NAMES, ("supported", "inconclusive", "refuted"), strict=True)]  # fmt: skip
     monkeypatch.setattr(engine, "at_family_level", lambda verdicts, *_: held if len(verdicts) == 3 else [])
     return own
+
+
+def test_the_ledger_keeps_the_command_of_a_run_without_the_path_of_the_program(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["/opt/bin/lemmata", "judge", "--subject", "a b"])
+    own = FamilyRun([], RunOptions(ledger=tmp_path / "l.sqlite"))
+    with open_ledger(own.path) as ledger:
+        (row,) = ledger.query("SELECT id, command FROM runs")
+    assert (row["id"], row["command"]) == (own.number, "lemmata judge --subject 'a b'")
 
 
 @pytest.mark.parametrize("lost", [(), NAMES[1:2], NAMES[2:], NAMES[1:], NAMES])
@@ -88,15 +97,20 @@ def test_a_record_that_cannot_be_written_stops_no_other(run, place, monkeypatch)
 def test_a_search_that_cannot_be_written_stops_no_other(place, monkeypatch):
     claims = list(engine.registry().values())[:2]
 
-    def write(claim, record):
+    def write(claim, what, found):
+        assert what == "search"
         if claim is claims[place]:
             raise FULL
 
     found = types.SimpleNamespace(to_json=lambda: {"ratio": 0.5})
-    monkeypatch.setattr(engine, "write_record", write)
+    monkeypatch.setattr(engine, "write_beside", write)
     monkeypatch.setattr("lemmata.engine.refutations.measure_tightness", lambda *words, seed: found)
     monkeypatch.setattr("lemmata.engine.refutations.from_neighbour", lambda claim, known: claim)
-    monkeypatch.setattr(catalogue, "records", lambda: {claim.name: {} for claim in claims})
+    known = {claim.name: {} for claim in claims}
+    monkeypatch.setattr(catalogue, "records", lambda: known)
     told = dict(searched_one_by_one(claims, 0.01, 0))
     assert told[claims[place]] == f"its record could not be written: {FULL}"
     assert told[claims[1 - place]] == {"ratio": 0.5}
+    del known[claims[1 - place].name]
+    told = dict(searched_one_by_one(claims, 0.01, 0))
+    assert told[claims[1 - place]].startswith("it has no verdict in the catalogue; first run `lemmata judge ")

@@ -38,8 +38,8 @@ def test_what_time_does_not_allow_is_named_with_its_price(linear, monkeypatch):
     assert record.gauge(STEP).reason == "it takes 1,520 s, but checks only get the first 75 % of the time limit"
     assert by_name["conformal_coverage"] == "unaffordable"
     assert by_name["calibration_after_temperature"] in SPOKE
-    assert any(re.match("Largest stable rate.*: 1,520 s", line) for line in record.plan)
-    assert any("Largest stable rate" in line for line in record.silent)
+    assert any(re.match("Largest stable learning rate.*: 1,520 s", line) for line in record.plan)
+    assert any("Largest stable learning rate" in line for line in record.silent)
     late = run_examination(trained, time_limit=10.0, started=time.monotonic() - 20)
     assert set(statuses(late).values()) == {"unaffordable", "inapplicable"}, "what it never speaks about has no price"
     assert statuses(late)[STEP] == "unaffordable"

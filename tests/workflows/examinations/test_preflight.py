@@ -68,7 +68,7 @@ def test_what_stands_behind_stop_gradient_is_named():
         "derivatives match finite differences of the outputs",
         "a derivative of 0 for scale, although these parameters change the outputs",
     )
-    assert "into the function" in check.remedy
+    assert "keep this array in the function" in check.remedy
 
 
 def test_words_are_quoted_in_the_order_of_the_classes():

@@ -382,7 +382,7 @@ def _is_words(statement: ast.stmt) -> bool:
 def _stored(body: list[ast.stmt]) -> Iterator[str]:
     """The names that a function itself binds, in order. Names in inner functions and comprehensions are left out."""
     outer: set[str] = set()
-    waiting: list[ast.AST] = body[::-1]  # the next part is the last of this list
+    waiting: list[ast.AST] = [*reversed(body)]  # the next part is the last of this list
     found: list[str] = []
     while waiting:
         part = waiting.pop()

@@ -24,6 +24,7 @@ from ._claim import Status as Status
 from ._entries import entry_of as entry_of
 from ._entries import fingerprint_of as fingerprint_of
 from ._entries import is_stale as is_stale
+from ._entries import judging as judging
 from ._entries import record_of as record_of
 from ._entries import recorded as recorded
 from ._entries import state_of as state_of

@@ -141,20 +141,30 @@ def write_record(claim: Claim, record: dict[str, Any]) -> None:
     write_history({type(claim).__name__: record["status"]})
 
 
-def write_beside(claim: Claim, what: str, found: dict[str, Any]) -> None:
-    """Add a command's result to a claim's record, next to the verdict. If the claim has no current record, do nothing.
+def write_beside(claim: Claim, what: str, found: dict[str, Any]) -> str:
+    """Add a command's result to a claim's record, next to the verdict.
 
     Args:
         claim: the claim.
         what: the kind of result, for example "walk" or "mutations".
         found: the result of the command, as plain values.
 
+    Returns:
+        Empty if the result was written. If the claim has no record, nothing is written, and the text says so.
+
     Raises:
         DataError: if the file cannot be written. The file is then not changed.
     """
     records.cache_clear()  # another process may have written a verdict in the meantime
-    if claim.name in records():
-        write_record(claim, {**records()[claim.name], what: {**found, "own": prints_of(type(claim)).own}})
+    if claim.name not in records():
+        return f"the claim has no verdict in the catalogue; first run {judging(claim)}"
+    write_record(claim, {**records()[claim.name], what: {**found, "own": prints_of(type(claim)).own}})
+    return ""
+
+
+def judging(claim: Claim) -> str:
+    """The command that writes the verdict on a claim into the catalogue."""
+    return f"`lemmata judge {claim.name} --write`"
 
 
 def recorded(claim: Claim) -> Verdict | None:

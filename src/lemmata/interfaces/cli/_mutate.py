@@ -89,8 +89,8 @@ def mutate(
                     failed[name] = own
                 else:
                     found[name] = own
-                    if write:
-                        write_beside(known[name], "mutations", own)
+                    if write and (why := write_beside(known[name], "mutations", own)):
+                        kept.run.unrecorded = kept.unrecorded or f"{name}: {why}"
                 if not (as_json or markdown):
                     told = f"failed: {own}" if isinstance(own, str) else told_mutations(own)
                     out.print(f"{name}  {told}", markup=False, highlight=False, soft_wrap=True)

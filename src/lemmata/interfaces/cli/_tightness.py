@@ -45,11 +45,15 @@ def searched_one_by_one(claims: list[Claim], minutes: float, seed: int) -> Itera
     """
     import jax
 
-    from lemmata.engine.claims import compiled, registry, write_beside
+    from lemmata.engine.catalogue import records
+    from lemmata.engine.claims import compiled, judging, registry, write_beside
     from lemmata.engine.refutations import from_neighbour, measure_tightness
 
     known = list(registry().values())
     for number, claim in enumerate(claims):
+        if claim.name not in records():
+            yield claim, f"it has no verdict in the catalogue; first run {judging(claim)}"
+            continue
         try:
             record = measure_tightness(from_neighbour(claim, known), 60 * minutes, seed=seed).to_json()
         except SolverError as error:

@@ -99,8 +99,8 @@ def walk(
                 for place in own["where"]:
                     out.print(f"  {place['status']} at {_spelled(place['setting'])}: {place['reason']}",
                               markup=False, highlight=False, soft_wrap=True)  # fmt: skip
-            if write:
-                write_beside(known[name], "walk", own)
+            if write and (why := write_beside(known[name], "walk", own)):
+                kept.run.unrecorded = kept.unrecorded or f"{name}: {why}"
     except KeyboardInterrupt:
         if not told:
             raise

@@ -134,7 +134,12 @@ class LayerTable:
 
 
 def _squared(ratio: float) -> float:
-    return ratio * ratio  # infinite if ** would raise
+    """Return the square of a ratio; infinity, where ** would raise an error.
+
+    >>> _squared(3.0), _squared(1e200)
+    (9.0, inf)
+    """
+    return ratio * ratio
 
 
 def beside_null(value: float | None, null: Interval | None) -> str:
