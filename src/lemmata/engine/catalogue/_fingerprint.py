@@ -12,7 +12,7 @@ import functools
 import hashlib
 from collections.abc import Iterable, Iterator
 
-from ._meaning import Token, Words, meaning
+from ._meaning import Meaning, Token, Words, meaning
 from ._modules import Function, Module, Node, methods_of, module_of, modules, part_of, resolved, statements_of
 
 _ROUNDS = 2
@@ -71,7 +71,7 @@ def fingerprint(
     for node in nodes:
         header = Node(*node[:2]) if node.method else None
         near = {other: alone[other] if part.get(other) == part[node] else other.name
-                for other in _links(node) if other in alone}  # fmt: skip
+                for other in meaning(node).links if other in alone}  # fmt: skip
         for digests, known, digest in ((whole, brief, brief), (parts.setdefault(part[node], []), near, alone)):
             digests.append(_linked(node, digest[header] if header else "", known, data))
     told = {name: _hash(sorted(set(each))) for name, each in sorted(parts.items())}
@@ -110,26 +110,15 @@ def _linked(node: Node, first: str, known: dict[Node, str], data: frozenset[str]
         known: the texts that stand for the definitions to which the piece's names refer.
         data: the strings that count as data; other prose is left out.
     """
-    return _joined(node, first, tuple([known.get(other, "?") for other in _links(node)]), data & _prose(node))
+    own = meaning(node)
+    return _joined(own, first, tuple([known.get(other, "?") for other in own.links]), data & own.prose)
 
 
 @functools.lru_cache(2**17)
-def _joined(node: Node, first: str, digests: tuple[str, ...], data: frozenset[str]) -> str:
+def _joined(piece: Meaning, first: str, digests: tuple[str, ...], data: frozenset[str]) -> str:
     """The digest of `_linked`. Most claims share most of their code, so most digests are computed once."""
-    known = dict(zip(_links(node), digests, strict=True))
-    return _hash([first, *(_told(token, known, data) for token in meaning(node).tokens)])
-
-
-@functools.cache
-def _links(node: Node) -> tuple[Node, ...]:
-    """The definitions to which the names of a piece of code refer."""
-    return tuple(meaning(node).rests_on)
-
-
-@functools.cache
-def _prose(node: Node) -> frozenset[str]:
-    """The strings of a piece of code that count as prose, unless some code treats them as data."""
-    return frozenset(token.text for token in meaning(node).tokens if isinstance(token, Words))
+    known = dict(zip(piece.links, digests, strict=True))
+    return _hash([first, *(_told(token, known, data) for token in piece.tokens)])
 
 
 def _told(token: Token, known: dict[Node, str], data: frozenset[str]) -> str:

@@ -40,7 +40,7 @@ class Words:
 Token = str | Node | Words
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)  # compared by identity, so that it is a cheap key of a cache
 class Meaning:
     """The meaning of a piece of code.
 
@@ -57,7 +57,17 @@ class Meaning:
     @functools.cached_property
     def rests_on(self) -> frozenset[Node]:
         """The pieces of code that this piece names."""
-        return frozenset(token for token in self.tokens if isinstance(token, Node))
+        return frozenset(self.links)
+
+    @functools.cached_property
+    def links(self) -> tuple[Node, ...]:
+        """The same pieces, each once, in the order of the code."""
+        return tuple(dict.fromkeys(token for token in self.tokens if isinstance(token, Node)))
+
+    @functools.cached_property
+    def prose(self) -> frozenset[str]:
+        """The strings of this piece that count as prose, unless some code treats them as data."""
+        return frozenset(token.text for token in self.tokens if isinstance(token, Words))
 
 
 @functools.cache
