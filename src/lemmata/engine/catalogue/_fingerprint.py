@@ -156,7 +156,7 @@ def _reached(roots: frozenset[Node], names: frozenset[str]) -> frozenset[Node]:
             continue
         found.add(node)
         told = meaning(node)
-        waiting.extend(told.rests_on - found)
+        waiting.extend(each for each in told.links if each not in found)
         new = told.names - asked
         asked |= new
         for name in new & classes.keys():

@@ -55,13 +55,8 @@ class Meaning:
     data: frozenset[str]
 
     @functools.cached_property
-    def rests_on(self) -> frozenset[Node]:
-        """The pieces of code that this piece names."""
-        return frozenset(self.links)
-
-    @functools.cached_property
     def links(self) -> tuple[Node, ...]:
-        """The same pieces, each once, in the order of the code."""
+        """The pieces of code that this piece names, each once, in the order of the code."""
         return tuple(dict.fromkeys(token for token in self.tokens if isinstance(token, Node)))
 
     @functools.cached_property
@@ -304,8 +299,8 @@ class _Writer:
 
     def _excepthandler(self, part: ast.ExceptHandler) -> None:
         self.tokens.append("except")
-        for each in (part.type, part.body):
-            self.write(each)
+        self.write(part.type)
+        self.write(part.body)
 
     def _annassign(self, part: ast.AnnAssign) -> None:
         if part.value is not None:
@@ -369,9 +364,8 @@ _NAMING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandle
 
 
 def _is_text(arguments: list[ast.expr]) -> bool:
-    return bool(arguments) and isinstance(arguments[0], (ast.JoinedStr, ast.Constant)) and (
-        isinstance(arguments[0], ast.JoinedStr) or isinstance(arguments[0].value, str)
-    )  # fmt: skip
+    first = arguments[0] if arguments else None
+    return isinstance(first, ast.JoinedStr) or (isinstance(first, ast.Constant) and isinstance(first.value, str))
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
@@ -391,9 +385,8 @@ def _is_words(statement: ast.stmt) -> bool:
 
 def _stored(body: list[ast.stmt]) -> Iterator[str]:
     """The names that a function itself binds, in order. Names in inner functions and comprehensions are left out."""
-    outer: set[str] = set()
+    outer, found = set[str](), list[str]()
     waiting: list[ast.AST] = [*reversed(body)]  # the next part is the last of this list
-    found: list[str] = []
     while waiting:
         part = waiting.pop()
         if isinstance(part, (ast.Global, ast.Nonlocal)):
