@@ -204,7 +204,7 @@ def _by_words(rests: frozenset[Node], more: tuple[str, ...] = ()) -> frozenset[N
             named |= {commands()[word] for word in words[words[0] == "lemmata" :][:1] if word in commands()}
     if runs and named:
         told = [meaning(node) for node in own]
-        direct = {node for part in told for node in part.rests_on if node not in own and node.module != _CLI}
+        direct = {node for part in told for node in part.links if node not in own and node.module != _CLI}
         rests = reached(direct, {name for part in told for name in part.names}) | own
     return rests | reached(found | named)
 
