@@ -59,9 +59,9 @@ def fingerprint(
     brief = {node: _brief(node) for node in nodes}
     data = frozenset(word for node in nodes for word in meaning(node).data)
     for node in nodes:
-        methods = [name for name in methods_of(node) if Node(node.module, node.name, name) in nodes]
+        methods = [brief[method] for method in _methods(node) if method in nodes]
         if methods:
-            brief[node] = _hash([brief[node], *(brief[Node(*node[:2], name)] for name in methods)])
+            brief[node] = _hash([brief[node], *methods])
     alone = brief
     # if two pieces differ only in the names that they use, the code to which these names refer distinguishes the pieces
     for _ in range(_ROUNDS):
@@ -76,6 +76,11 @@ def fingerprint(
             digests.append(_linked(node, digest[header] if header else "", known, data))
     told = {name: _hash(sorted(set(each))) for name, each in sorted(parts.items())}
     return Fingerprint(_hash(sorted(set(whole))), told.pop("", ""), {name: each[:8] for name, each in told.items()})
+
+
+@functools.cache
+def _methods(node: Node) -> tuple[Node, ...]:
+    return tuple(Node(*node[:2], name) for name in methods_of(node))
 
 
 def digest_of_modules(names: Iterable[str]) -> str:
@@ -110,8 +115,8 @@ def _linked(node: Node, first: str, known: dict[Node, str], data: frozenset[str]
         known: the texts that stand for the definitions to which the piece's names refer.
         data: the strings that count as data; other prose is left out.
     """
-    own = meaning(node)
-    return _joined(own, first, tuple([known.get(other, "?") for other in own.links]), data & own.prose)
+    own, find = meaning(node), known.get
+    return _joined(own, first, tuple([find(other, "?") for other in own.links]), own.prose and data & own.prose)
 
 
 @functools.lru_cache(2**17)

@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import pathlib
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 from ._values import with_values
 
@@ -22,8 +22,16 @@ ROOTS = {PACKAGE: ROOT}
 Function = ast.FunctionDef, ast.AsyncFunctionDef
 
 
-class Node(NamedTuple):
+class _Names(NamedTuple):
+    module: str
+    name: str
+    method: str = ""
+
+
+class Node(_Names):
     """A piece of code: a function, a class without its methods, one method of a class, or a constant.
+
+    There is one object for each piece. Pieces are compared by identity, so they are cheap keys.
 
     Args:
         module: the full name of the module.
@@ -31,9 +39,14 @@ class Node(NamedTuple):
         method: the name of a method of the class `name`.
     """
 
-    module: str
-    name: str
-    method: str = ""
+    _known: ClassVar[dict[tuple[str, str, str], Self]] = {}
+    __eq__, __hash__ = object.__eq__, object.__hash__
+
+    def __new__(cls, module: str, name: str, method: str = "") -> Self:
+        """Return the object for the piece of code with these names."""
+        key = (module, name, method)
+        known = cls._known.get(key)
+        return known if known is not None else cls._known.setdefault(key, super().__new__(cls, *key))
 
 
 @dataclasses.dataclass
@@ -180,6 +193,7 @@ def methods_of(node: Node) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.name for each in classes for part in each.body if isinstance(part, Function)))
 
 
+@functools.cache
 def part_of(module: str) -> str:
     """The subpackage that a module belongs to, such as "kernels" or "engine.claims".
 

@@ -3,6 +3,7 @@
 import enum
 import functools
 import json
+import pathlib
 import re
 from typing import Any
 
@@ -56,18 +57,24 @@ def trials_print(module: str, class_name: str, besides: str = "") -> str:
 @functools.cache
 def _own(section: str) -> frozenset[str]:
     """The file of a section, and the private files in the same folder that only this file imports."""
-    folder = ROOT.joinpath(*section.split(".")[1:-1])
-    package = section.rpartition(".")[0]
-    users = dict[str, set[str]]()
-    for path in folder.glob("*.py"):
-        name = package if path.stem == "__init__" else f"{package}.{path.stem}"
-        text = path.read_text(encoding="utf-8")
-        for used in re.findall(rf"^from (?:{re.escape(package)})?\.(_\w+) import", text, flags=re.M):
-            users.setdefault(f"{package}.{used}", set()).add(name)
+    folder, package = ROOT.joinpath(*section.split(".")[1:-1]), section.rpartition(".")[0]
+    users = _users(folder, package)
     own = {section}
     while new := {name for name, by in users.items() if by <= own} - own:
         own |= new
     return frozenset(own)
+
+
+@functools.cache
+def _users(folder: pathlib.Path, package: str) -> dict[str, set[str]]:
+    """For each private file of a folder, the files of the folder that import it. All are given by modules' names."""
+    found = dict[str, set[str]]()
+    for path in folder.glob("*.py"):
+        name = package if path.stem == "__init__" else f"{package}.{path.stem}"
+        text = path.read_text(encoding="utf-8")
+        for used in re.findall(rf"^from (?:{re.escape(package)})?\.(_\w+) import", text, flags=re.M):
+            found.setdefault(f"{package}.{used}", set()).add(name)
+    return found
 
 
 def compared(record: dict[str, Any] | None, now: Fingerprint) -> State:

@@ -1,5 +1,6 @@
 """`lemmata map`: write the catalogue as a static site, or print its counts."""
 
+import gc
 import json
 import tempfile
 from pathlib import Path
@@ -81,7 +82,11 @@ def _refuse_addresses(base_url: str | None, repository: str | None) -> None:
 
 
 def _written(directory: Path, where: Any) -> Path:
-    """Check the directory, write the site into it, and return the path of the first page."""
+    """Check the directory, write the site into it, and return the path of the first page.
+
+    The garbage collector waits meanwhile, and never scans what was made. It would scan all code that was read several
+    times, and it would free little.
+    """
     from lemmata.interfaces.site import own_files, write_site
 
     from ._console import err
@@ -90,5 +95,10 @@ def _written(directory: Path, where: Any) -> Path:
 
     own_files(directory)
     prepare_directory(directory, "index.html")
-    with StageProgress(err) as progress:
-        return write_site(directory, progress, where)
+    gc.disable()
+    try:
+        with StageProgress(err) as progress:
+            return write_site(directory, progress, where)
+    finally:
+        gc.freeze()
+        gc.enable()
