@@ -56,8 +56,9 @@ def fingerprint(
     """
     nodes = reached(frozenset(Node(*root) for root in roots), frozenset(asked))
     own = frozenset(own)
-    brief = {node: _brief(node) for node in nodes}
     data = frozenset(word for node in nodes for word in meaning(node).data)
+    pieces = [(node, meaning(node), _told(meaning(node), data)) for node in nodes]
+    brief = {node: _brief(node) for node in nodes}
     for node in nodes:
         methods = [brief[method] for method in _methods(node) if method in nodes]
         if methods:
@@ -65,15 +66,16 @@ def fingerprint(
     alone = brief
     # if two pieces differ only in the names that they use, the code to which these names refer distinguishes the pieces
     for _ in range(_ROUNDS):
-        brief = {node: _linked(node, brief[node], brief, data) for node in nodes}
+        brief = {node: _joined(piece, brief[node], tuple([brief[each] for each in piece.links]), words)
+                 for node, piece, words in pieces}  # fmt: skip
     part = {node: "" if node.module in own else part_of(node.module) for node in nodes}
     whole, parts = [name], {"": [name]}
-    for node in nodes:
-        header = Node(*node[:2]) if node.method else None
-        near = {other: alone[other] if part.get(other) == part[node] else other.name
-                for other in meaning(node).links if other in alone}  # fmt: skip
-        for digests, known, digest in ((whole, brief, brief), (parts.setdefault(part[node], []), near, alone)):
-            digests.append(_linked(node, digest[header] if header else "", known, data))
+    for node, piece, words in pieces:
+        header, mine = Node(*node[:2]) if node.method else None, part[node]
+        digests = tuple([brief[each] for each in piece.links])
+        whole.append(_joined(piece, brief[header] if header else "", digests, words))
+        near = tuple([alone[each] if part[each] == mine else each.name for each in piece.links])
+        parts.setdefault(mine, []).append(_joined(piece, alone[header] if header else "", near, words))
     told = {name: _hash(sorted(set(each))) for name, each in sorted(parts.items())}
     return Fingerprint(_hash(sorted(set(whole))), told.pop("", ""), {name: each[:8] for name, each in told.items()})
 
@@ -106,33 +108,31 @@ def _dumped(statement: ast.stmt) -> str:
     return " ".join([statement.name, *map(ast.dump, parts)])
 
 
-def _linked(node: Node, first: str, known: dict[Node, str], data: frozenset[str]) -> str:
-    """The digest of a piece of code and of a text before it.
-
-    Args:
-        node: the piece of code.
-        first: the text before it.
-        known: the texts that stand for the definitions to which the piece's names refer.
-        data: the strings that count as data; other prose is left out.
-    """
-    own, find = meaning(node), known.get
-    return _joined(own, first, tuple([find(other, "?") for other in own.links]), own.prose and data & own.prose)
+def _told(piece: Meaning, data: frozenset[str]) -> frozenset[str]:
+    """The strings of a piece that count as data; other prose is left out of digests."""
+    return piece.prose and data & piece.prose
 
 
 @functools.lru_cache(2**17)
 def _joined(piece: Meaning, first: str, digests: tuple[str, ...], data: frozenset[str]) -> str:
-    """The digest of `_linked`. Most claims share most of their code, so most digests are computed once."""
+    """The digest of a piece of code and of a text before it. Most claims share most of their code, so it is cached.
+
+    Args:
+        piece: the piece of code.
+        first: the text before it.
+        digests: the texts that stand for the definitions to which the piece's names refer.
+        data: the strings of the piece that count as data.
+    """
     known = dict(zip(piece.links, digests, strict=True))
-    return _hash([first, *(_told(token, known, data) for token in piece.tokens)])
-
-
-def _told(token: Token, known: dict[Node, str], data: frozenset[str]) -> str:
-    """The text that stands for a token in a digest: a digest for a piece of code, "words" for prose, or the token."""
-    if isinstance(token, Node):
-        return known[token]
-    if isinstance(token, Words):
-        return repr(token.text) if token.text in data else "words"
-    return token
+    words = [first]
+    for token in piece.tokens:
+        if isinstance(token, Node):
+            words.append(known[token])
+        elif isinstance(token, Words):
+            words.append(repr(token.text) if token.text in data else "words")
+        else:
+            words.append(token)
+    return _hash(words)
 
 
 def _hash(words: Iterable[str]) -> str:

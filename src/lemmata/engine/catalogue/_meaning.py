@@ -11,8 +11,10 @@ import ast
 import dataclasses
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
+from ._compared import COMPARING, called, compared
 from ._modules import Function, Module, Node, module_of, resolved, statements_of
 
 WORDS = frozenset((
@@ -141,24 +143,6 @@ def _is_error(node: Node) -> bool:
     return any(_is_error(each) if isinstance(each, Node) else each == "Exception" for each in known)
 
 
-def _compared(part: ast.AST) -> Iterator[str]:
-    """Strings that code compares, looks up or offers as options. They never count as prose, wherever they occur."""
-    if isinstance(part, ast.Compare):
-        yield from _strings(part)
-    elif isinstance(part, ast.Subscript):
-        yield from _strings(part.slice)
-    elif isinstance(part, ast.Dict):
-        yield from (word for key in part.keys if key is not None for word in _strings(key))
-    elif isinstance(part, ast.MatchValue) or (isinstance(part, ast.Attribute) and isinstance(part.value, ast.Constant)):
-        yield from _strings(part.value)
-    elif isinstance(part, ast.Call) and ast.unparse(part.func).split(".")[-1] in ("Choice", "get"):
-        yield from (word for value in part.args[:2] for word in _strings(value))
-
-
-def _strings(part: ast.AST) -> Iterator[str]:
-    return (each.value for each in ast.walk(part) if isinstance(each, ast.Constant) and isinstance(each.value, str))
-
-
 class _Writer:
     """An object that writes syntax trees of one module as tokens."""
 
@@ -176,9 +160,9 @@ class _Writer:
                     self.write(each)
             self.tokens.append("]")
         elif isinstance(part, ast.AST):
-            self.data.update(word for word in _compared(part) if " " in word)
-            own = getattr(self, f"_{type(part).__name__.lower()}", None)
-            (own or self._plain)(part)
+            if isinstance(part, COMPARING):
+                self.data.update(word for word in compared(part) if " " in word)
+            _writing(type(part))(self, part)
         else:
             self.tokens.append(repr(part))
 
@@ -325,11 +309,11 @@ class _Writer:
     def _call(self, part: ast.Call) -> None:
         self.tokens.append("call")
         self.write(part.func)
-        called = part.func.attr if isinstance(part.func, ast.Attribute) else getattr(part.func, "id", "")
-        if called == "warn":
+        function = called(part)
+        if function == "warn":
             return
-        places = PROSE.get(called, ())
-        if called == "where" and not _is_text(part.args[:1]):
+        places = PROSE.get(function, ())
+        if function == "where" and not _is_text(part.args[:1]):
             places = ()  # this is the function `where` of jax.numpy
         for number, each in enumerate(part.args):
             if number in places:
@@ -358,6 +342,12 @@ class _Writer:
         for each in part.values:
             if not (prose and isinstance(each, ast.Constant)):
                 self.write(each)
+
+
+@functools.cache
+def _writing(kind: type[ast.AST]) -> Callable[[_Writer, Any], None]:
+    """The method of `_Writer` that writes a kind of code."""
+    return getattr(_Writer, f"_{kind.__name__.lower()}", _Writer._plain)
 
 
 _NAMING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
@@ -389,10 +379,11 @@ def _stored(body: list[ast.stmt]) -> Iterator[str]:
     waiting: list[ast.AST] = [*reversed(body)]  # the next part is the last of this list
     while waiting:
         part = waiting.pop()
+        if isinstance(part, ast.Name):
+            found += [part.id] * isinstance(part.ctx, ast.Store)
+            continue
         if isinstance(part, (ast.Global, ast.Nonlocal)):
             outer |= set(part.names)
-        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-            found.append(part.id)
         elif isinstance(part, _NAMING) and part.name:
             found.append(part.name)
         if not isinstance(part, (*_SCOPES, ast.ClassDef)):

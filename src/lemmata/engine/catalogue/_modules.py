@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import pathlib
 from collections.abc import Iterable, Iterator
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple
 
 from ._values import with_values
 
@@ -39,10 +39,11 @@ class Node(_Names):
         method: the name of a method of the class `name`.
     """
 
-    _known: ClassVar[dict[tuple[str, str, str], Self]] = {}
-    __eq__, __hash__ = object.__eq__, object.__hash__
+    _known: ClassVar[dict[tuple[str, str, str], "Node"]] = {}
+    __eq__ = object.__eq__  # pyright: ignore[reportAssignmentType]
+    __hash__ = object.__hash__
 
-    def __new__(cls, module: str, name: str, method: str = "") -> Self:
+    def __new__(cls, module: str, name: str, method: str = "") -> "Node":
         """Return the object for the piece of code with these names."""
         key = (module, name, method)
         known = cls._known.get(key)

@@ -17,19 +17,22 @@ def prose(text: str) -> Markup:
     at most <math alttext="kappa"><mi>κ</mi></math> rows &amp; no more
     """
     words = text.split()
+    formal = [_mathematical(words, place) for place in range(len(words))]
     found, place = [], 0
     while place < len(words):
         end, depth = place, 0
-        while end < len(words) and _mathematical(words, end):
+        while end < len(words) and formal[end]:
             depth += _opened(words[end])
             end += 1
             if depth <= 0 and words[end - 1][-1] in ",.;:" and words[end - 1] != "...":
                 break
         found += _run(words[place:end])
         place = end
-        if end < len(words) and not _mathematical(words, end):
-            found.append(escape(words[end]))
-            place += 1
+        while end < len(words) and not formal[end]:
+            end += 1
+        if end > place:
+            found.append(escape(" ".join(words[place:end])))
+        place = end
     return Markup(" ".join(found))  # each part is escaped
 
 
@@ -41,6 +44,8 @@ def _opened(word: str) -> int:
 
 def _run(words: list[str]) -> list[Markup]:
     """Typeset the words if they are a formula. Signs at the ends belong to the neighbouring words."""
+    if not words:
+        return []
     first, last = 0, len(words)
     while first < last and words[first] in _BETWEEN:
         first += 1

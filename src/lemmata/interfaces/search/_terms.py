@@ -68,8 +68,10 @@ def plain(text: str) -> list[str]:
     >>> plain("Over-parametrised: Rényi's KL")
     ['overparametrised', 'renyi', 'kl']
     """
-    small = unicodedata.normalize("NFKD", text.replace("’", "'")).lower()
-    small = "".join(sign for sign in small if not unicodedata.combining(sign))
+    small = text.lower()
+    if not text.isascii():
+        small = unicodedata.normalize("NFKD", text.replace("’", "'")).lower()
+        small = "".join(sign for sign in small if not unicodedata.combining(sign))
     return _WORD.findall(_JOINED.sub(r"\1", re.sub(r"(?<=\w)'s\b", "", small)))
 
 
@@ -98,13 +100,14 @@ def phrases(stems: list[str]) -> Iterator[tuple[int, int, tuple[int, ...]]]:
 
     At each position the longest phrase is taken, and phrases do not overlap.
     """
-    place = 0
-    while place < len(stems):
-        longest = min(starts().get(stems[place], 0), len(stems) - place)
-        size = next((n for n in range(longest, 0, -1) if tuple(stems[place : place + n]) in meanings()), 0)
-        if size:
-            yield place, place + size, meanings()[tuple(stems[place : place + size])]
-        place += size or 1
+    end, longest, known = 0, starts(), meanings()
+    for place, first in enumerate(stems):
+        if place < end or first not in longest:
+            continue
+        sizes = range(min(longest[first], len(stems) - place), 0, -1)
+        end = place + next((size for size in sizes if tuple(stems[place : place + size]) in known), 0)
+        if end > place:
+            yield place, end, known[tuple(stems[place:end])]
 
 
 def token(number: int) -> str:
@@ -120,7 +123,8 @@ def terms(text: str) -> list[str]:
     """
     words = plain(text)
     stems = [stem(word) for word in words]
-    kept = [each for each, word in zip(stems, words, strict=True) if word not in stop()]
+    left_out = stop()
+    kept = [each for each, word in zip(stems, words, strict=True) if word not in left_out]
     return kept + [token(number) for _, _, numbers in phrases(stems) for number in numbers]
 
 

@@ -95,7 +95,8 @@ def _below(address: str | None) -> str | None:
 def _links(row: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """The links of the page: source, subject, the claim that this claim corrects, and claims that correct it."""
     corrected = known.get(row["corrects"] or "")
-    by = [other for other in known.values() if other["corrects"] == row["name"]]
+    name = row["name"]
+    by = [other for other in known.values() if other["corrects"] and other["corrects"] == name]
     return {
         "source": f"../{source_address(row['key'])}",
         "subject": f"../subjects/{row['subject']}.html",

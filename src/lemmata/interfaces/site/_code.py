@@ -123,7 +123,7 @@ def _of_expression(claim: Definition, place: str) -> Iterator[Condition]:
     given = _assigned(getattr(claim.node, "body", []), "population")
     for file in (claim.file, *_siblings(claim.file)):
         if isinstance(given, ast.Name):
-            given = _assigned(tree_of(ROOT / file).body, given.id) or given
+            given = _assigned(_body(file), given.id) or given
     if isinstance(given, ast.Call):
         yield from _conditions(given, {}, place, _DEPTH)
         for name in (each.id for each in given.args if isinstance(each, ast.Name)):
@@ -132,9 +132,17 @@ def _of_expression(claim: Definition, place: str) -> Iterator[Condition]:
                 yield from _conditions(named.node, {}, place, _DEPTH)
 
 
-def _siblings(file: str) -> Iterator[str]:
+@functools.cache
+def _siblings(file: str) -> tuple[str, ...]:
     """The private files in the folder of a file."""
-    return (f"{pathlib.PurePosixPath(file).parent}/{path.name}" for path in sorted((ROOT / file).parent.glob("_*.py")))
+    folder = pathlib.PurePosixPath(file).parent
+    return tuple(f"{folder}/{path.name}" for path in sorted((ROOT / file).parent.glob("_*.py")))
+
+
+@functools.cache
+def _body(file: str) -> list[ast.stmt]:
+    """The statements of a file of the package."""
+    return tree_of(ROOT / file).body
 
 
 def _of_methods(node: ast.ClassDef, text: str, place: str) -> Iterator[Condition]:
@@ -219,8 +227,8 @@ def _constants(place: str) -> dict[str, str]:
     """The texts that a section, or a private file of its subject, gives to names."""
     file = section_file(place)
     found: dict[str, str] = {}
-    for each in (*reversed([*_siblings(file)]), file):
-        found |= _texts(tree_of(ROOT / each).body, {})
+    for each in (*reversed(_siblings(file)), file):
+        found |= _texts(_body(each), {})
     return found
 
 
@@ -258,7 +266,7 @@ def _plain(node: ast.expr, place: str) -> str:
     if isinstance(node, ast.Name) and node.id.isupper():
         file = section_file(place)
         files = (file, *_siblings(file))
-        node = next(filter(None, (_assigned(tree_of(ROOT / each).body, node.id) for each in files)), node)
+        node = next(filter(None, (_assigned(_body(each), node.id) for each in files)), node)
     try:
         return f"{float(ast.literal_eval(node)):g}"
     except (ValueError, TypeError):
@@ -268,15 +276,15 @@ def _plain(node: ast.expr, place: str) -> str:
 
 def is_relative(place: str, claim: str) -> bool:
     """Whether a claim's relation compares by ratio. This is the default unless the code says `relative=False`."""
-    path = ROOT / section_file(place)
-    waiting, own = [claim], in_file(section_file(place))
+    file = section_file(place)
+    waiting, own = [claim], in_file(file)
     while waiting:
         definition = own.get(waiting.pop(0))
         if definition is None or not isinstance(definition.node, ast.ClassDef):
             continue
         given = _assigned(definition.node.body, "relation")
         if isinstance(given, ast.Name):
-            given = _assigned(tree_of(path).body, given.id)
+            given = _assigned(_body(file), given.id)
         if isinstance(given, ast.Call):
             return not any(k.arg == "relative" and ast.unparse(k.value) == "False" for k in given.keywords)
         waiting += [_called(base) for base in definition.node.bases]

@@ -19,7 +19,8 @@ PARTS = (
 )  # fmt: skip
 """The parts of the site in the navigation, by the address of their first page."""
 _LONGEST = 200
-_SHARE = re.compile(r"<(pre|code|script|style)\b.*?</\1>|(?<=\d) %", re.DOTALL)
+_LITERAL = re.compile(r"<(pre|code|script|style)\b.*?</\1>", re.DOTALL)
+_SHARE = re.compile(r"(?<=\d) %")
 _SEARCHING = ("claims.html", "search.html")  # the pages that load the search index as a script
 HEAD = "<!-- what search engines read -->\n"
 """The placeholder in the head of a page for parts that depend on the address of the site."""
@@ -57,7 +58,11 @@ def unbroken(text: str) -> str:
     >>> unbroken("<p>At 5 %, <code>7 % 2</code></p>").replace(chr(160), "_")
     '<p>At 5_%, <code>7 % 2</code></p>'
     """
-    return _SHARE.sub(lambda found: "\u00a0%" if found[1] is None else found[0], text)
+    found, place = [], 0
+    for literal in _LITERAL.finditer(text) if " %" in text else ():
+        found += [_SHARE.sub("\u00a0%", text[place : literal.start()]), literal[0]]
+        place = literal.end()
+    return "".join([*found, _SHARE.sub("\u00a0%", text[place:])])
 
 
 def _short(text: str) -> str:

@@ -31,24 +31,23 @@ def sentence(text: str, link: Link = lambda name: None) -> Markup:
     see <code>gram</code>, <math alttext="x_i²"><msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup></math>
     """
     text = " ".join(text.split())
-    found, place = Markup(""), 0
+    found, place = [], 0
     for match in _CODE.finditer(text):
-        found += _words(text[place : match.start()]) + _code(match[1], link)
+        found += [_words(text[place : match.start()]), _code(match[1], link)]
         place = match.end()
-    return found + _words(text[place:])
+    return Markup("".join([*found, _words(text[place:])]))  # each part is escaped
 
 
 def _words(text: str) -> Markup:
     """The HTML of prose, with the blanks at its ends."""
-    middle = prose(named(text))
     before = " " if text[:1].isspace() else ""
     after = " " if text[-1:].isspace() and text.strip() else ""
-    return Markup(before) + middle + after
+    return Markup(f"{before}{prose(named(text))}{after}")  # prose escapes
 
 
 def _code(name: str, link: Link) -> Markup:
     address = link(name)
-    inside = Markup("<code>{}</code>").format(name)
+    inside = Markup(f"<code>{escape(name)}</code>")
     return inside if address is None else Markup('<a href="{}">{}</a>').format(address, inside)
 
 
@@ -63,13 +62,11 @@ def statement(text: str, link: Link = lambda name: None) -> Markup:
 def _block(block: str, link: Link) -> Markup:
     if re.match(r"\s*[*-] ", block):
         items = re.split(r"\n\s*[*-] ", re.sub(r"^\s*[*-] ", "", block))
-        return Markup("<ul>{}</ul>").format(
-            Markup("").join(Markup("<li>{}</li>").format(sentence(item, link)) for item in items)
-        )
+        return Markup(f"<ul>{''.join(f'<li>{sentence(item, link)}</li>' for item in items)}</ul>")
     if block.startswith("  "):
         ((kind, inside),) = typeset(block)
         return Markup('<p class="{}">{}</p>\n').format(kind, inside)
-    return Markup("<p>{}</p>\n").format(sentence(block, link))
+    return Markup(f"<p>{sentence(block, link)}</p>\n")
 
 
 def docstring(text: str, link: Link = lambda name: None) -> Markup:
