@@ -1,7 +1,6 @@
 """Networks whose layers do not stand one after the other: the layers that are read compute the same, and bound it."""
 
 import equinox as eqx
-import flax.linen as linen
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +11,7 @@ from lemmata.errors import SettingError, ShapeError
 from lemmata.subjects.robustness import METHODS, certify, smooth
 from lemmata.subjects.robustness._reading import read_network
 
-torch = pytest.importorskip("torch")
+torch, linen = pytest.importorskip("torch"), pytest.importorskip("flax.linen")
 nn = torch.nn
 
 

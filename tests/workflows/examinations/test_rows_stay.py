@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -13,6 +12,7 @@ from lemmata.subjects.bounds import _models
 from lemmata.subjects.trained_models import read_trained
 from lemmata.workflows.examinations import RowNames, as_examined
 
+torch = pytest.importorskip("torch")
 RNG = np.random.default_rng(3)
 X, NEW = RNG.normal(50, 10, (40, 2)), RNG.normal(50, 10, (30, 2))
 Y = (X[:, 0] > 50).astype(int)
