@@ -6,6 +6,9 @@ QUARTER, WEEK = "quarter", "week"
 """The formats of quarters and of ISO weeks, which `strptime` does not have."""
 _QUARTERS = r"(?i)^(?:(\d{4})[-/ ]?Q([1-4])|Q([1-4])[-/ ]?(\d{4}))$"
 _WEEKS = r"(?i)^(\d{4})[- ]?W(\d{1,2})$"
+_LONG = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+         "December"]  # fmt: skip
+_SHORT = [name[:3] for name in _LONG]
 _MONTHS = {"1": "01", "2": "04", "3": "07", "4": "10"}
 
 
@@ -36,4 +39,6 @@ def first_days(texts: pl.Series, format: str) -> pl.Series:
         parts = texts.str.extract_groups(_WEEKS).struct
         week = parts.field("1") + "-W" + parts.field("2").str.zfill(2) + "-1"
         return week.str.to_date("%G-W%V-%u", strict=False)
-    return (texts + "/01").str.to_date(f"{format}/%d", strict=False)
+    if "%B" in format:  # polars 1 fails if a short name of a month stands where a long one may
+        texts = texts.str.replace_many(_LONG, _SHORT, ascii_case_insensitive=True)
+    return (texts + "/01").str.to_date(f"{format.replace('%B', '%b')}/%d", strict=False)

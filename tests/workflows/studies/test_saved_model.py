@@ -206,8 +206,11 @@ def test_a_text_of_300_categories_is_encoded_by_mean_targets(task, tmp_path):
         assert final.model[0].named_transformers_["means"].transform(frame[["code"]].head(2)).shape == (2, 1)
     else:
         assert ((said == "yes") == (worth > 0)).mean() > 0.9
-    again = run(final.code)
-    np.testing.assert_array_equal(again["model"].predict(fresh), said)
+    again = run(final.code)["model"].predict(fresh)
+    if task == "classification":
+        np.testing.assert_array_equal(again, said)
+    else:  # sums of 1,500 terms, which older BLAS adds in an order that depends on the place in memory
+        np.testing.assert_allclose(again, said, rtol=0, atol=len(y) * np.finfo(float).eps * np.abs(said).max())
 
 
 def test_arrays_and_several_targets():

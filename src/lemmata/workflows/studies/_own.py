@@ -3,7 +3,7 @@
 import functools
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -124,13 +124,20 @@ def _fit_given(
     except LemmataError:
         raise
     except Exception as error:  # the user's estimator may raise any error
-        asked = [name for name in absent if repr(name) in str(error)]
+        asked = [name for name in absent if any(repr(name) in str(each) for each in _with_causes(error))]
         if not asked:
             raise
         raise PredictionError(
             f"the model asks for the column {shortened(asked[0])!r}, which is not an input; if the study left this "
             f"column out as an identifier, add --keep {shortened(asked[0])!r} to give the column to the model"
         ) from error
+
+
+def _with_causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, and the errors during which it was raised."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def _fit_as_given(
