@@ -131,8 +131,11 @@ IGNORES = """
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             waits = pathlib.Path(f"/proc/{os.getppid()}/status")
-            while waits.exists() and not int(waits.read_text().partition("SigCgt:")[2].split()[0], 16) & 1:
-                time.sleep(0.01)  # until the waiting process passes on signals, of which SIGHUP is the last
+            sets = lambda name: int(waits.read_text().partition(name)[2].split()[0], 16)
+            while waits.exists() and time.monotonic() < end and not (
+                sets("SigCgt:") >> signal.SIGTERM - 1 & (sets("SigCgt:") | sets("SigIgn:")) & 1
+            ):
+                time.sleep(0.01)  # until the waiting process passes on signals, of which SIGHUP is the last, or ignored
             print("ignoring", flush=True)
             while interruption._request.noted is None and time.monotonic() < end:
                 time.sleep(0.01)
