@@ -25,6 +25,7 @@ from lemmata.interfaces.site import (
 )
 from lemmata.interfaces.site._heights import LIMIT
 from tests import test_floors
+from tests.interfaces.search.test_search import SAME_NAME
 from tests.interfaces.site.browser import NARROW, WIDE, browser, complaints, overflow, until, violations
 from tests.interfaces.site.making import few, made
 
@@ -35,6 +36,8 @@ KINDS = (
     "sources/foundation2025.html", "sources/li2025incontext.html",
     "house.html", "docs/index.html", "docs/tutorial.html", "docs/kernels.html", "docs/design.html",
     "docs/examples/index.html", "reference/index.html", "reference/kernels.html",
+    "reference/interfaces.python.html", "reference/subjects.bounds.html", "reference/subjects.dynamics.html",
+    "claims/0367.html", "docs/examples/trust.html",
 )  # fmt: skip
 QUERIES = tomllib.loads((pathlib.Path(__file__).parents[1] / "search" / "queries.toml").read_text())["query"]
 
@@ -159,6 +162,7 @@ def test_the_search_of_every_page_leads_to_what_it_found(small):
 def test_the_browser_finds_what_the_command_line_finds(small):
     known = few()
     typed = [query["typed"] for query in QUERIES] + ["over-parametrised Rényi's", "tagnent kernal", "the", "x", "of of"]
+    typed += [*SAME_NAME, *(row["tag"] for row in known[:3]), "tag 0005", "1 mu", "mu pi", "xmu-p"]
     own_shelves = _search.all_shelves(known)
     script = "return arguments[0].map(typed => lemmata.search.askAll(typed))"
     with browser() as driver:

@@ -29,7 +29,8 @@ function lemmataSearch(facts, shelves) {
 
   function plain(text) {
     const small = text.replaceAll("’", "'").normalize("NFKD").toLowerCase().replace(/\p{M}/gu, "");
-    const joined = small.replace(/(?<=[\p{L}\p{N}_])'s\b/gu, "").replace(/(?<![\p{L}\p{N}_])(over|under|non|pre|semi|multi|hyper|self)-(?=[a-z]{4})/gu, "$1");
+    const named = small.replace(/(?<![\p{L}\p{N}_])(mu|μ)[- ]?p(?![\p{L}\p{N}_])/gu, "mup");
+    const joined = named.replace(/(?<=[\p{L}\p{N}_])'s\b/gu, "").replace(/(?<![\p{L}\p{N}_])(over|under|non|pre|semi|multi|hyper|self)-(?=[a-z]{4})/gu, "$1");
     return joined.match(/[a-z0-9α-ω]+/g) || [];
   }
 
