@@ -85,7 +85,7 @@ function lemmataSearch(facts, shelves) {
   function meant(shelf, term) {
     if (Object.hasOwn(shelf.postings, term)) return [[term, 1]];
     if (term.startsWith("~")) return [];
-    const known = Object.keys(shelf.postings);
+    const known = (shelf.known ??= Object.keys(shelf.postings).sort()); // an object puts whole numbers first
     const begun = term.length > 2 ? known.filter((each) => each.startsWith(term)) : [];
     if (begun.length) return begun.map((each) => [each, BEGUN]);
     const most = term.length < 4 ? 0 : term.length < 8 ? 1 : 2;
