@@ -88,6 +88,26 @@ def test_nothing_moves_while_a_page_loads(small, width):
     moving.unlink()
 
 
+CUT = """return [...document.querySelectorAll('main pre, main .scroll, main .tall, main .chart')].filter((part) =>
+  part.clientWidth && (part.scrollWidth > part.clientWidth + 1 || part.scrollHeight > part.clientHeight + 1)
+  && getComputedStyle(part).overflow !== 'visible').map((part) => part.outerHTML.slice(0, 100))"""
+"""Parts of a page that show less than they have."""
+
+
+@pytest.mark.parametrize("page", ["claims.html", "docs/examples/double_descent.html", "claims/0009.html"])
+def test_paper_has_what_a_screen_scrolls(small, page):
+    paper = 718  # pixels across a sheet of A4 between its margins
+    with browser(paper) as driver:
+        driver.get((small / page).as_uri())
+        driver.execute_script("for (const part of document.querySelectorAll('details')) part.open = true")
+        assert driver.execute_script(CUT) != [], "on a screen"
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        assert driver.execute_script(CUT) == []
+        lines = "return [...document.querySelectorAll('main pre')].map((part) => part.scrollWidth - part.clientWidth)"
+        assert max(driver.execute_script(lines), default=0) <= 0
+        assert overflow(driver) == 0
+
+
 def test_an_address_opens_what_it_names_within_something_folded(small):
     with browser(NARROW) as driver:
         driver.get((small / "sources" / "foundation2025.html").as_uri() + "#problem-3")
