@@ -1,4 +1,4 @@
-"""Labels of pictures fit in a picture, also in a font that is wider than the one with which the picture was laid out."""
+"""Labels fit in their picture, also in a font that is wider than the one with which the picture was laid out."""
 
 import dataclasses
 import re
@@ -62,7 +62,8 @@ def test_no_label_reaches_beyond_its_picture(name):
 
 
 def test_a_label_that_is_cut_is_found():
-    drawn = '<svg viewBox="0 0 100 20"><g transform="translate(40,10)"><text text-anchor="end">membership</text></g></svg>'
+    label = '<g transform="translate(40,10)"><text text-anchor="end">membership</text></g>'
+    drawn = f'<svg viewBox="0 0 100 20">{label}</svg>'
     assert [text for text, _ in cut(drawn)] == ["membership"]
     assert cut(drawn.replace("40,10", "90,10")) == []
 

@@ -2,6 +2,7 @@
 
 import itertools
 import pathlib
+import re
 import types
 import xml.etree.ElementTree as ElementTree
 
@@ -9,7 +10,7 @@ import pytest
 
 from lemmata.engine.catalogue import rows
 from lemmata.interfaces.report import widest
-from lemmata.interfaces.site import _drawing, _pictures
+from lemmata.interfaces.site import _documents, _drawing, _front, _pictures, _sizes
 from tests.interfaces.report.test_letters import cut
 from tests.interfaces.site.browser import browser
 from tests.interfaces.site.making import KEPT
@@ -104,12 +105,20 @@ return [...document.querySelectorAll('text')].filter((label) => {
 def test_no_label_of_a_picture_of_the_documentation_is_cut(tmp_path):
     """In a browser, whose letters on most machines without a screen are those of a wide font."""
     narrow = tmp_path / "narrow.svg"
-    narrow.write_text(
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 20"><text x="40" y="9" text-anchor="end">membership</text></svg>'
-    )
+    label = '<text x="40" y="9" text-anchor="end">membership</text>'
+    narrow.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 20">{label}</svg>')
     with browser() as driver:
         for path in sorted(DOCS.rglob("*.svg")):
             driver.get(path.as_uri())
             assert driver.execute_script(CUT) == [], path
         driver.get(narrow.as_uri())
         assert driver.execute_script(CUT) == ["membership"]
+
+
+def test_the_pictures_for_telephones_on_the_front_page_have_their_sizes_and_show_the_chart():
+    text = _front.front_page(rows())
+    found = re.findall(r'srcset="docs/([^"]+)" width="(\d+)" height="(\d+)"', text)
+    assert len(found) >= 3
+    for name, width, height in found:
+        assert (int(width), int(height)) == _sizes.size_of(_documents.pictures()[name])
+    assert {name: int(height) for name, _, height in found}["pictures/study_page_narrow.png"] > 1400

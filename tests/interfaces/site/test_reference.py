@@ -9,9 +9,7 @@ from lemmata.engine.catalogue import rows
 from lemmata.interfaces.search import ask_all
 from lemmata.interfaces.site import _reference, _search
 
-JOBS = [
-    name for name in dir(lemmata) if name[0] != "_" and not isinstance(getattr(lemmata, name), types.ModuleType)
-]
+JOBS = [name for name in dir(lemmata) if name[0] != "_" and not isinstance(getattr(lemmata, name), types.ModuleType)]
 
 
 @pytest.mark.parametrize("name", JOBS)

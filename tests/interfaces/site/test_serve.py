@@ -144,5 +144,5 @@ def test_the_page_for_wrong_addresses_works_at_every_depth(base):
     page = _serve._at_root(_pages.page("missing.html", "404.html", "", "There is no such page", base=base).encode())
     assert page.count(b"<base ") == 1
     assert b'<base href="/">' in page
-    assert page.index(b"<base ") < page.index(b"href=\"site.css")
+    assert page.index(b"<base ") < page.index(b'href="site.css')
     assert b"base-uri 'self'" in page

@@ -141,7 +141,7 @@ class Kept:
 
 
 def named_claims(names: list[str] | None) -> list[Any]:
-    """Return the claims with the given names or tags, each claim once; raise SettingError if two claims share a name."""
+    """Return the claims with these names or tags, each claim once; raise SettingError if two claims share a name."""
     from lemmata.engine.claims import check_foreign, find
 
     from ._searched import tagged

@@ -17,7 +17,8 @@ def searched(known: list[dict[str, Any]], part: str) -> tuple[list[dict[str, Any
 
     Args:
         known: the rows of the catalogue.
-        part: a claim's tag, the number of a statement, part of a name with its dots or underscores, or any words; empty for all.
+        part: a claim's tag, the number of a statement, part of a name with its dots or underscores, or any words;
+            empty for all.
 
     Raises:
         UnknownNameError: if no claim is near, or the claim with a tag is no longer in the catalogue.

@@ -24,7 +24,10 @@ def show(
     claim: Annotated[
         str,
         typer.Argument(
-            help='Name of a claim or end of the name, its tag, statement number ("Lemma E.4"), section, or FILE.py[:Claim].'
+            help=(
+                'Name of a claim or end of the name, its tag, statement number ("Lemma E.4"), section, or '
+                "FILE.py[:Claim]."
+            )
         ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

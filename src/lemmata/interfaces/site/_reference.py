@@ -51,7 +51,7 @@ def reference_pages(addresses: dict[str, str]) -> dict[str, str]:
             pages[address] = fitting(functools.partial(
                 page, "reference.html", address, "reference/index.html", f"lemmata.{room}", "",
                 words=words, entries=own, names=names, here=address, sections=room.startswith(_SUBJECTS),
-                set=lambda text: docstring(text, link), first=lambda text: light(sentence(first_sentence(text))),  # wraps on a narrow screen
+                set=lambda text: docstring(text, link), first=lambda text: light(sentence(first_sentence(text))),
             ))  # fmt: skip
         cards.append((room, sentence(first_sentence(room_words(room)), link), len(entries(room))))
     pages["reference/index.html"] = page(
@@ -125,8 +125,9 @@ def entries(room: str) -> tuple[Entry, ...]:
 
 def _when_typed(node: ast.stmt) -> list[ast.stmt]:
     """The statements below `if TYPE_CHECKING`; none for another statement."""
-    typed = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-    return node.body if typed else []
+    if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+        return node.body
+    return []
 
 
 def full_name(room: str, name: str = "") -> str:

@@ -69,10 +69,10 @@ class _Pages(http.server.BaseHTTPRequestHandler):
 
 
 def _at_root(page: bytes) -> bytes:
-    """The page for wrong addresses with links that start at the root of this server, because it is sent at any depth.
+    r"""The page for wrong addresses, with links from the root of this server, because the page is sent at any depth.
 
-    >>> _at_root(b"<head>\\n<title>")
-    b'<head>\\n<base href="/"><title>'
+    >>> _at_root(b"<head>\n<title>")
+    b'<head>\n<base href="/"><title>'
     """
     plain = re.sub(rb'<base href="[^"]*">\n?', b"", page)
     plain = plain.replace(b"base-uri 'none'", b"base-uri 'self'", 1)
