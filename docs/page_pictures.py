@@ -17,6 +17,8 @@ from sklearn.datasets import load_breast_cancer
 PICTURES = pathlib.Path(__file__).parent / "pictures"
 LOOKS = {"": (1120, 700, 1), "_narrow": (390, 560, 2)}
 """Ends of the names of the pictures: width and height of the window, and pixels of the picture for one of it."""
+WHOLE = {"study_page_narrow": 760}
+"""The heights of windows in which the picture of a page would end within a chart otherwise."""
 COMMANDS = {
     "study_page": "lemmata study train.csv --target tumour --error 'accuracy 0.98'",
     "model_page": "lemmata model fitted.py train.csv --target tumour --held held.csv --out model --time-limit inf",
@@ -73,8 +75,9 @@ def main() -> None:
         for name, command in COMMANDS.items():
             print(f"$ {command}")
             subprocess.run(command, shell=True, check=True, cwd=folder, stderr=subprocess.DEVNULL)
-            for end, look in LOOKS.items():
-                photograph(folder / PAGES[name], PICTURES / f"{name}{end}.png", *look)
+            for end, (width, height, scale) in LOOKS.items():
+                picture = PICTURES / f"{name}{end}.png"
+                photograph(folder / PAGES[name], picture, width, WHOLE.get(picture.stem, height), scale)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from lemmata.engine.catalogue import catalogue, rows
 from lemmata.interfaces.cli import _console, app
+from lemmata.interfaces.cli._judging import named_claims
 from lemmata.interfaces.search import ask, claim_shelf
 
 RUNNER = CliRunner()
@@ -117,3 +118,14 @@ def test_options_that_choose_claims_are_refused_beside_a_source_and_named(option
     given = ", ".join(word for word in options if word.startswith("--"))
     assert f"--source with {given}" in said
     assert "use --source alone" in said
+
+
+def test_a_tag_means_its_claim_and_a_withdrawn_tag_is_named():
+    known = next(row for row in rows() if row["tag"] == "0358")
+    assert [row["name"] for row in json.loads(listed("0358", "--json").stdout)] == [known["name"]]
+    shown = RUNNER.invoke(app, ["show", "0358", "--json"])
+    assert json.loads(shown.stdout)["name"] == known["name"]
+    assert [claim.name for claim in named_claims(["0358", known["name"]])] == [known["name"]]
+    for command in ("list", "show", "verify"):
+        result = RUNNER.invoke(app, [command, "0001"])
+        assert (result.exit_code, "withdrawn claim LinearAsPrinted" in result.output) == (2, True), command

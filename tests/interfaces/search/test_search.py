@@ -13,6 +13,10 @@ OF_CLAIMS = [query for query in QUERIES if ":" not in "".join(query["must"])]
 PLACES = 5
 
 
+SAME_NAME = ("muP", "mu-P", "mu P", "μP", "µP", "MUP", "µ-P")
+"""One name, also with the sign for micro and with the Greek letter."""
+
+
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache-of-search"))
@@ -37,6 +41,20 @@ def test_what_people_type_finds_claims_among_the_first_five(claims, query):
     best = [known[place]["class"] for place in ask(claims, query["typed"]).best[:PLACES]]
     for must in query["must"]:
         assert set(must.split("|")) & set(best), f"{must} is not among {best}"
+
+
+@pytest.mark.parametrize("typed", SAME_NAME)
+def test_all_spellings_of_the_maximal_update_find_the_same(claims, typed):
+    hits = ask(claims, typed).hits
+    assert hits == ask(claims, "maximal update").hits
+    assert rows()[hits[0]]["class"] == "MaximalUpdateStep"
+
+
+def test_a_claim_is_found_by_its_tag(claims):
+    known = rows()
+    for place in range(0, len(known), 40):
+        for typed in (known[place]["tag"], f"tag {known[place]['tag']}"):
+            assert ask(claims, typed).best[0] == place
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ import sys
 from lemmata.engine.catalogue import rows
 from lemmata.interfaces.site import _build, write_site
 
+WIDE_TITLES = ("0367",)
+"""Claims whose titles have formulas that are wider than the screen of a phone."""
 KEPT = ("0005", "0002", "0009", "0041", "0105", "0201")
 
 
@@ -16,7 +18,7 @@ def few():
     known = rows()
     subjects = {row["subject"]: row["tag"] for row in known}
     corrected = {row["tag"] for row in known if row["corrects"]} & {"0004", "0006"}
-    return [row for row in known if row["tag"] in {*KEPT, *subjects.values(), *corrected}]
+    return [row for row in known if row["tag"] in {*KEPT, *WIDE_TITLES, *subjects.values(), *corrected}]
 
 
 def made(folder: pathlib.Path, whole: bool) -> pathlib.Path:

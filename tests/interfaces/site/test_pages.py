@@ -25,6 +25,7 @@ from lemmata.interfaces.site import (
 )
 from lemmata.interfaces.site._heights import LIMIT
 from tests import test_floors
+from tests.interfaces.search.test_search import SAME_NAME
 from tests.interfaces.site.browser import NARROW, WIDE, browser, complaints, overflow, until, violations
 from tests.interfaces.site.making import few, made
 
@@ -35,6 +36,8 @@ KINDS = (
     "sources/foundation2025.html", "sources/li2025incontext.html",
     "house.html", "docs/index.html", "docs/tutorial.html", "docs/kernels.html", "docs/design.html",
     "docs/examples/index.html", "reference/index.html", "reference/kernels.html",
+    "reference/interfaces.python.html", "reference/subjects.bounds.html", "reference/subjects.dynamics.html",
+    "claims/0367.html", "docs/examples/trust.html",
 )  # fmt: skip
 QUERIES = tomllib.loads((pathlib.Path(__file__).parents[1] / "search" / "queries.toml").read_text())["query"]
 
@@ -83,6 +86,26 @@ def test_nothing_moves_while_a_page_loads(small, width):
         driver.get(moving.as_uri())
         until(driver, "return shifts.length", lambda number: number > 0)
     moving.unlink()
+
+
+CUT = """return [...document.querySelectorAll('main pre, main .scroll, main .tall, main .chart')].filter((part) =>
+  part.clientWidth && (part.scrollWidth > part.clientWidth + 1 || part.scrollHeight > part.clientHeight + 1)
+  && getComputedStyle(part).overflow !== 'visible').map((part) => part.outerHTML.slice(0, 100))"""
+"""Parts of a page that show less than they have."""
+
+
+@pytest.mark.parametrize("page", ["claims.html", "docs/examples/double_descent.html", "claims/0009.html"])
+def test_paper_has_what_a_screen_scrolls(small, page):
+    paper = 718  # pixels across a sheet of A4 between its margins
+    with browser(paper) as driver:
+        driver.get((small / page).as_uri())
+        driver.execute_script("for (const part of document.querySelectorAll('details')) part.open = true")
+        assert driver.execute_script(CUT) != [], "on a screen"
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        assert driver.execute_script(CUT) == []
+        lines = "return [...document.querySelectorAll('main pre')].map((part) => part.scrollWidth - part.clientWidth)"
+        assert max(driver.execute_script(lines), default=0) <= 0
+        assert overflow(driver) == 0
 
 
 def test_an_address_opens_what_it_names_within_something_folded(small):
@@ -159,6 +182,7 @@ def test_the_search_of_every_page_leads_to_what_it_found(small):
 def test_the_browser_finds_what_the_command_line_finds(small):
     known = few()
     typed = [query["typed"] for query in QUERIES] + ["over-parametrised Rényi's", "tagnent kernal", "the", "x", "of of"]
+    typed += [*SAME_NAME, *(row["tag"] for row in known[:3]), "tag 0005", "1 mu", "mu pi", "xmu-p"]
     own_shelves = _search.all_shelves(known)
     script = "return arguments[0].map(typed => lemmata.search.askAll(typed))"
     with browser() as driver:

@@ -204,9 +204,9 @@ def test_the_marks_of_a_picture_stand_at_their_values():
     )  # fmt: skip
     text = str(_drawing.drawn([panel, panel], "said"))
     assert text.startswith(
-        '<svg role="img" overflow="visible" aria-label="said" width="364" height="207" viewBox="0 0 364 207"'
+        '<svg role="img" overflow="visible" aria-label="said" width="372" height="207" viewBox="0 0 372 207"'
     )
-    assert re.findall(r'<g transform="translate\((\d+),(\d+)\)"', text) == [("47", "7"), ("47", "115")]
+    assert re.findall(r'<g transform="translate\((\d+),(\d+)\)"', text) == [("51", "7"), ("51", "115")]
     one = str(_drawing._panel(panel, 52))
     assert '<rect x="58.0" width="58.0" height="52"' in one
     assert '<path d="M232.0 0V52" stroke="currentColor" stroke-dasharray="4 3"/>' in one

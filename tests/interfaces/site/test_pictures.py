@@ -1,13 +1,18 @@
 """The pictures of verdicts: they hold the numbers, their axes hold the pictures, and their labels stay apart."""
 
 import itertools
+import pathlib
+import re
 import types
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
 from lemmata.engine.catalogue import rows
-from lemmata.interfaces.site import _drawing, _pictures
+from lemmata.interfaces.report import widest
+from lemmata.interfaces.site import _documents, _drawing, _front, _pictures, _sizes
+from tests.interfaces.report.test_letters import cut
+from tests.interfaces.site.browser import browser
 from tests.interfaces.site.making import KEPT
 
 
@@ -74,12 +79,46 @@ def test_pictures_are_well_formed_and_their_labels_do_not_overlap():
         found = _pictures.panels(row)
         if not found:
             continue
-        picture = ElementTree.fromstring(_pictures.svg(found, _pictures.words(found)))
+        drawn = _pictures.svg(found, _pictures.words(found))
+        assert cut(drawn) == [], row["name"]
+        picture = ElementTree.fromstring(drawn)
         space = "{http://www.w3.org/2000/svg}" if "}" in picture.tag else ""
         for group in picture.iter(f"{space}g"):
             texts = [each for each in group.iter(f"{space}text") if each.get("text-anchor") == "middle"]
             labels = [each for each in texts if each.get("font-size") is None]
-            ends = [(float(each.get("x")), len(each.text) * _drawing._LETTER / 2) for each in labels]
+            ends = [(float(each.get("x")), widest(each.text, 11) / 2) for each in labels]
             assert len(labels) >= 1, row["name"]
             for (place, half), (after, its) in itertools.pairwise(ends):
                 assert place + half <= after - its, row["name"]
+
+
+DOCS = pathlib.Path(__file__).parents[3] / "docs"
+CUT = """const box = document.documentElement.viewBox.baseVal, to = document.documentElement.getScreenCTM();
+const left = to.e + to.a * box.x, right = left + to.a * box.width;
+return [...document.querySelectorAll('text')].filter((label) => {
+  const own = label.getBoundingClientRect();
+  return own.width && Math.max(left - own.left, own.right - right) > 0.5 * to.a;
+}).map((label) => label.textContent)"""
+"""The labels of the SVG that is open which reach beyond its left or right edge."""
+
+
+def test_no_label_of_a_picture_of_the_documentation_is_cut(tmp_path):
+    """In a browser, whose letters on most machines without a screen are those of a wide font."""
+    narrow = tmp_path / "narrow.svg"
+    label = '<text x="40" y="9" text-anchor="end">membership</text>'
+    narrow.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 20">{label}</svg>')
+    with browser() as driver:
+        for path in sorted(DOCS.rglob("*.svg")):
+            driver.get(path.as_uri())
+            assert driver.execute_script(CUT) == [], path
+        driver.get(narrow.as_uri())
+        assert driver.execute_script(CUT) == ["membership"]
+
+
+def test_the_pictures_for_telephones_on_the_front_page_have_their_sizes_and_show_the_chart():
+    text = _front.front_page(rows())
+    found = re.findall(r'srcset="docs/([^"]+)" width="(\d+)" height="(\d+)"', text)
+    assert len(found) >= 3
+    for name, width, height in found:
+        assert (int(width), int(height)) == _sizes.size_of(_documents.pictures()[name])
+    assert {name: int(height) for name, _, height in found}["pictures/study_page_narrow.png"] > 1400

@@ -107,6 +107,7 @@ def test_every_claim_can_be_cited():
         assert key == f"lemmata-{row['tag']}"
         assert entry.fields["url"].startswith(f"{BASE}/claims/")
         assert row["status"] in entry.fields["note"]
+        assert entry.fields["year"] == history()[row["class"]][-1].day[:4], "the year of the present verdict"
 
 
 def two(known):
@@ -121,6 +122,11 @@ def test_an_address_brings_canonical_links_a_map_and_a_feed():
     assert '<meta name="description" content="First &amp; last">' in found["index.html"]
     assert f'<base href="{BASE}/">' in found["404.html"]
     assert "canonical" not in found["404.html"]
+    own = _pages.claim_address(known[0])
+    more = {**two(known), own: "", "claims/0001.html": "", "docs/a.html": ""}
+    places = ElementTree.fromstring(_published.finished(more, Published(BASE), known)["sitemap.xml"])
+    named = [place[0].text.removeprefix(f"{BASE}/") for place in places]
+    assert named == [own, "docs/a.html", ""], "without the page of a withdrawn tag"
     places = ElementTree.fromstring(found["sitemap.xml"])
     assert [place[0].text for place in places] == [f"{BASE}/"]
     assert f"Sitemap: {BASE}/sitemap.xml" in found["robots.txt"]

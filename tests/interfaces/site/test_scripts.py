@@ -3,9 +3,10 @@
 import re
 
 import pytest
+from markupsafe import escape
 
 from lemmata.engine.catalogue import rows
-from lemmata.interfaces.site import _build, _documents, _front, _pages, _search, _table
+from lemmata.interfaces.site import _build, _claims, _documents, _front, _pages, _published, _search, _table
 from tests.interfaces.site.browser import browser, complaints, until
 
 NAME = "tutorial"
@@ -140,4 +141,47 @@ def test_a_button_copies_a_listing_and_of_a_session_what_was_typed(window, pages
     until(window, "return document.querySelector('button.copy').textContent", "Press Ctrl+C".__eq__)
     first = window.execute_script(f"return {CODE.format(0)}")
     assert window.execute_script("return getSelection().toString()").split() == first.split()
+    assert amiss(window) == []
+
+
+PROGRAM = '''import jax  # the "backend"
+x = f(1.5, "a # b", r'c')
+class A(B):
+    """Let x be 1."""
+    def format(self): return None
+'''
+
+
+@pytest.fixture(scope="module")
+def claims(tmp_path_factory, known):
+    """The page of a claim."""
+    folder = tmp_path_factory.mktemp("claim")
+    row = next(row for row in known if row["tag"])
+    page = _claims.claim_page(row, {each["name"]: each for each in known}, {}, _published.Published())
+    (folder / "site.css").write_text(_build._style(), encoding="utf-8")
+    (folder / "claims").mkdir()
+    path = folder / "claims" / "page.html"
+    own = f'<pre class="code" data-python id="own"><code>{escape(PROGRAM)}</code></pre>'
+    path.write_text(page.replace("</main>", f"{own}</main>"), encoding="utf-8")
+    return path
+
+
+def test_the_code_of_a_claim_is_coloured_and_each_of_its_listings_can_be_copied(window, claims):
+    window.get(claims.as_uri())
+    colours = "return [...document.querySelectorAll('#own code span')].map(part => [part.className, part.textContent])"
+    assert window.execute_script(colours) == [
+        ["k", "import"], ["c1", '# the "backend"'], ["mi", "1.5"], ["s1", '"a # b"'], ["s1", "'c'"], ["k", "class"],
+        ["s1", '"""Let x be 1."""'], ["k", "def"], ["k", "return"], ["k", "None"],
+    ]  # fmt: skip
+    assert window.execute_script("return document.querySelector('#own code').textContent") == PROGRAM
+    count = window.execute_script("return document.querySelectorAll('main pre').length")
+    assert len(window.find_elements("css selector", ".listing > button.copy")) == count >= 4
+    assert window.execute_script("return document.querySelectorAll('pre:not(#own) span.k').length") > 3
+    assert amiss(window) == []
+
+
+@pytest.mark.parametrize("anchor", ["%E0%A4%A", "%", "%zz", "statement"])
+def test_an_anchor_that_is_no_text_is_no_error(window, claims, anchor):
+    window.get("about:blank")
+    window.get(f"{claims.as_uri()}#{anchor}")
     assert amiss(window) == []

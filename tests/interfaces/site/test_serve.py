@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from lemmata.interfaces.site import _serve
+from lemmata.interfaces.site import _pages, _serve
 
 NAMES = frozenset({"index.html", "docs/a b.html", "claims/0001.html", "gone.html", "linked.html", "folder/in.html",
                    "pipe", "site.css"})  # fmt: skip
@@ -121,3 +121,28 @@ def test_a_request_that_is_none_is_refused_without_a_word(ask, sent, capfd):
 def test_only_this_machine_is_served():
     with _serve._server(_serve._Pages) as server:
         assert server.server_address[0] == "127.0.0.1"
+
+
+def test_a_wrong_address_is_answered_with_the_page_of_the_site(site, ask, monkeypatch):
+    page = _pages.page("missing.html", "404.html", "", "There is no such page", base="https://example.org/x")
+    plain = ask(request("/claims/none.html"))
+    assert (status(plain), b"There is no such page" in plain) == (404, False), "this site has no such file"
+    monkeypatch.setattr(_serve, "_MISSING", "linked.html")
+    assert b"outside" not in ask(request("/claims/none.html"))
+    monkeypatch.setattr(_serve, "_MISSING", "site.css")
+    before = (site / "site.css").read_text()
+    (site / "site.css").write_text(page)
+    for method, whole in (("GET", True), ("HEAD", False)):
+        answer = ask(request("/claims/none.html", method=method))
+        assert (status(answer), b"There is no such page" in answer) == (404, whole)
+        assert answer.count(b'<base href="/">') == whole
+    (site / "site.css").write_text(before)
+
+
+@pytest.mark.parametrize("base", ["", "https://example.org/x"])
+def test_the_page_for_wrong_addresses_works_at_every_depth(base):
+    page = _serve._at_root(_pages.page("missing.html", "404.html", "", "There is no such page", base=base).encode())
+    assert page.count(b"<base ") == 1
+    assert b'<base href="/">' in page
+    assert page.index(b"<base ") < page.index(b'href="site.css')
+    assert b"base-uri 'self'" in page

@@ -7,6 +7,7 @@ import shlex
 from typer.testing import CliRunner
 
 from lemmata.interfaces.cli import app
+from lemmata.interfaces.site._markdown import rendered
 from tests.programs import printed, started_in_float32
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "tutorial.md"
@@ -47,3 +48,10 @@ def test_the_tutorial_runs_from_the_first_line_to_the_last(tmp_path, monkeypatch
                 assert result.exit_code == code, (arguments, result.output)
                 assert result.stdout
     assert (tmp_path / "wine" / "report" / "index.html").is_file()
+
+
+def test_a_program_with_the_name_of_its_file_is_coloured():
+    text = "```python file=largest.py\nimport jax\n```\n"
+    fence = rendered(text, lambda name: None, lambda target: target)
+    assert '<pre class="code"' in fence
+    assert '<span class="kn">import</span>' in fence

@@ -60,9 +60,9 @@ def told_mutations(record: dict[str, Any] | None) -> str:
     >>> for part in told.split("; "):
     ...     print(part)
     weak
-    nearest refuted neighbours: x 1.031, x none up to 1000 in component 1
+    nearest refuted neighbours: × 1.031, × none up to 1000 in component 1
     1 of 3 mutations noticed
-    missed: x 1.25, 1 of a single component
+    missed: × 1.25, 1 of a single component
     """
     if record is None:
         return ""
@@ -71,7 +71,7 @@ def told_mutations(record: dict[str, Any] | None) -> str:
     near = [told_neighbour(own) for own in _farthest(record["nearest"])]
     if near:
         told.insert(0, f"{'weak; ' if is_weak(record) else ''}nearest refuted neighbours: {', '.join(near)}")
-    whole = [what for what in record["survivors"] if ALONE not in what]
+    whole = [_times(what) for what in record["survivors"] if ALONE not in what]
     alone = len(record["survivors"]) - len(whole)
     if record["survivors"]:
         told.append(f"missed: {', '.join([*whole, *([f'{alone} of a single component'] if alone else [])])}")
@@ -98,16 +98,24 @@ def told_neighbour(own: dict[str, Any]) -> str:
     'tighter by 1 + 7.1e-15 in component 2'
     >>> told_neighbour({"part": None, "way": "+", "unit": "exponent", "amount": 0.0521})
     '+0.0521'
+    >>> told_neighbour({"part": None, "way": "x", "unit": "factor", "amount": 7.1e-15})
+    '× (1 + 7.1e-15)'
     """
     where = "" if own["part"] is None else f" in component {own['part']}"
     amount, between = own["amount"], " " if own["unit"] != "exponent" else ""
     if amount is None:
         far = {"factor": "1000", "exponent": "4", "share": "all of it"}[own["unit"]]
-        return f"{own['way']}{between or ' '}none up to {far}{where}"
+        return f"{_times(own['way'])}{between or ' '}none up to {far}{where}"
     told = f"{amount:.3g}"
     if own["unit"] == "factor":
         told = f"{1 + amount:.4g}" if amount >= 1e-3 else f"1 + {amount:.2g}"
-    return f"{own['way']}{between}{told}{where}"
+        told = f"({told})" if " " in told and own["way"] in ("x", "/") else told
+    return f"{_times(own['way'])}{between}{told}{where}"
+
+
+def _times(way: str) -> str:
+    """The name of a change, with the sign × instead of the letter x, which in prose would be a variable."""
+    return f"×{way[1:]}" if way == "x" or way.startswith("x ") else way
 
 
 def scores(found: dict[str, dict[str, Any]], by: Callable[[str, dict[str, Any]], str]) -> dict[str, dict[str, list]]:

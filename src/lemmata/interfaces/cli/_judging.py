@@ -141,11 +141,13 @@ class Kept:
 
 
 def named_claims(names: list[str] | None) -> list[Any]:
-    """Return the claims with the given names, each claim once; raise SettingError if two claims share a name."""
+    """Return the claims with these names or tags, each claim once; raise SettingError if two claims share a name."""
     from lemmata.engine.claims import check_foreign, find
 
+    from ._searched import tagged
+
     found: dict[str, Any] = {}
-    for claim in (claim for name in names or [] for claim in find(name)):
+    for claim in (claim for name in names or [] for claim in find(tagged(name))):
         check_foreign(claim, calling=False)
         if found.setdefault(claim.name, claim) is not claim:
             raise SettingError(

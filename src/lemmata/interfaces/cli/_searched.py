@@ -17,14 +17,17 @@ def searched(known: list[dict[str, Any]], part: str) -> tuple[list[dict[str, Any
 
     Args:
         known: the rows of the catalogue.
-        part: the number of a statement, part of a name with its dots or underscores, or any words; empty for all.
+        part: a claim's tag, the number of a statement, part of a name with its dots or underscores, or any words;
+            empty for all.
 
     Raises:
-        UnknownNameError: if no claim is near.
+        UnknownNameError: if no claim is near, or the claim with a tag is no longer in the catalogue.
     """
     if not part.strip():
         return known, ""
-    exact = [row for row in known if names_statement(row, part) or _names(row, part)]
+    name = tagged(part.strip())
+    exact = [row for row in known if row["name"] == name != part]
+    exact = exact or [row for row in known if names_statement(row, part) or _names(row, part)]
     if exact:
         return exact, ""
     locators = {locator.lower(): locator for row in known for locator in row["locators"]}
@@ -44,6 +47,27 @@ def searched(known: list[dict[str, Any]], part: str) -> tuple[list[dict[str, Any
     return [
         known[place] for place in found.near[:_NEAREST]
     ], f"No claim contains all words; {found.told}. The nearest claims are:"
+
+
+def tagged(name: str) -> str:
+    """The name of the claim with this tag (the number of its page); any other name is returned unchanged.
+
+    Args:
+        name: a tag such as "0358", a claim's name, or any other word.
+
+    Raises:
+        UnknownNameError: if the claim with this tag is no longer in the catalogue.
+    """
+    from lemmata.engine.catalogue import entries, tags
+
+    kind = tags().get(name)
+    if kind is None:
+        return name
+    known = next((full for full, entry in entries().items() if entry["class"] == kind), None)
+    if known is None:
+        rule, remedy = "the tag of a claim of the catalogue", "run `lemmata list` to see all claims"
+        raise UnknownNameError(f"tag {name}", found=f"the withdrawn claim {kind}", rule=rule, remedy=remedy)
+    return known
 
 
 def _names(row: dict[str, Any], part: str) -> bool:

@@ -24,7 +24,10 @@ def show(
     claim: Annotated[
         str,
         typer.Argument(
-            help='Name of a claim or end of the name, statement number ("Lemma E.4"), section, or FILE.py[:Claim].'
+            help=(
+                'Name of a claim or end of the name, its tag, statement number ("Lemma E.4"), section, or '
+                "FILE.py[:Claim]."
+            )
         ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -123,9 +126,9 @@ def _records(name: str) -> list[dict[str, Any]]:
     """The catalogue's entries for a name. If there are none, code is run to find claims and make entries from them."""
     from lemmata.engine.catalogue import entries
 
-    from ._searched import names_statement
+    from ._searched import names_statement, tagged
 
-    known = entries()
+    known, name = entries(), tagged(name)
     exact = [name] if name in known else [full for full in known if full.endswith(f".{name}")]
     if len(exact) == 1:
         return [known[exact[0]]]

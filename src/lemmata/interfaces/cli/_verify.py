@@ -18,7 +18,7 @@ def _verify(
         list[str] | None,
         typer.Argument(
             help=(
-                'Claims: full names, ends of names, subjects, sections, statement numbers ("Lemma E.4"), or '
+                'Claims: full names, ends of names, tags, subjects, sections, statement numbers ("Lemma E.4"), or '
                 "FILE.py[:Claim]."
             ),
             show_default=False,

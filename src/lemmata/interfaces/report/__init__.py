@@ -10,6 +10,7 @@ from ._in_context import attention_picture as attention_picture
 from ._in_context import coefficients_picture as coefficients_picture
 from ._in_context import errors_picture as errors_picture
 from ._in_context import pictures_of as pictures_of
+from ._letters import widest as widest
 from ._model import model_fragment as model_fragment
 from ._model import model_sentences as model_sentences
 from ._model import silence as silence

@@ -6,6 +6,7 @@ from typing import Any
 from lemmata.printable import clean
 from lemmata.workflows.records.comparisons import ComparisonRecord, CostPoint, FamilyResult, PairResult
 
+from ._letters import axis_of_names
 from ._page import drawn, shipped, template
 from ._text import MISSING, number
 from ._theme import Spec, colour, colour_of, mark, quantity, ticks, word
@@ -54,7 +55,7 @@ def errors_chart(record: ComparisonRecord) -> Spec | None:
     axis = {"title": "share of the variance unexplained (1: guessing)", "values": ticks(low, high), "format": ".4~r",
             "labelOverlap": "greedy", "labelSeparation": 6}  # fmt: skip
     order = [family.title for family in sorted(record.families, key=lambda own: own.error.value)]
-    y = word("model", sort=order, title=None, axis={"labelFontSize": 13, "ticks": False, "domain": False})
+    y = word("model", sort=order, title=None, axis={"ticks": False, "domain": False, **axis_of_names(order, 13)})
     tips = [word("model", title="family"), word("what"),
             *(quantity(name, format=".3~r") for name in ("value", "lower", "upper"))]  # fmt: skip
     base = {"y": y, "color": colour(_titles(record))}

@@ -17,6 +17,7 @@ from lemmata.workflows.records.examinations import (
 )
 
 from ._actions import action_sentences
+from ._letters import axis_of_names, lines_of
 from ._model_tables import posterior_words, tables_of
 from ._page import drawn, template
 from ._text import MISSING, number, percent
@@ -25,6 +26,7 @@ from ._theme import COLOURS, INK, Spec, mark, quantity, word
 _ROW_COLUMNS = {
     "probability of its class": "probability", "probability of a wrong label": "wrong", "effect without it": "effect",
 }  # fmt: skip
+_LETTERS = 56  # letters in a line of a label of the strip
 _RATIOS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _SPOKE = ("agrees", "disagrees")
 _UNITS = {"classification": "", "language": " (nats per token, mean over documents)"}
@@ -340,8 +342,10 @@ def strip_chart(record: ExaminationRecord) -> Spec | None:
         return None
     scale = {"type": "log", "domain": [_RATIOS[0], _RATIOS[-1]], "nice": False}
     axis = {"title": "predicted / measured", "values": list(_RATIOS), "format": "~r"}
-    y = word("gauge", sort=[row["gauge"] for row in rows], title=None,
-             axis={"labelLimit": 520, "labelFontSize": 12, "ticks": False, "domain": False})  # fmt: skip
+    names = [row["gauge"] for row in rows]
+    pitch = max(34, 6 + 14 * max(len(lines_of(name, _LETTERS)) for name in names))
+    labels = {"labelLimit": 520, "ticks": False, "domain": False, **axis_of_names(names, 12, _LETTERS)}
+    y = word("gauge", sort=names, title=None, axis=labels)
     tone = word("verdict", legend=None, scale={"domain": list(_SPOKE), "range": [_AGREES, _MISSES]})
     tips = [word("gauge", title="check"), *(quantity(name, format=".3~r") for name in
             ("predicted", "from", "to", "measured")), word("level")]  # fmt: skip
@@ -352,7 +356,7 @@ def strip_chart(record: ExaminationRecord) -> Spec | None:
         mark("point", base | x("value") | {"tooltip": tips}, size=80, filled=True, opacity=1),
         mark("rule", {"x": {"datum": 1.0}}, strokeDash=[4, 3], color=INK, aria=False),
     ]
-    return {"data": {"values": rows}, "layer": layers, "width": 420, "height": 34 * len(rows)}
+    return {"data": {"values": rows}, "layer": layers, "width": 420, "height": pitch * len(rows)}
 
 
 def _theories(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -7,7 +7,8 @@ from ._kept import kept_shelf
 from ._shelf import Item, Shelf
 
 _WEIGHTS = {
-    "title": 8.0, "name": 3.0, "tags": 2.0, "place": 3.0, "source": 2.0, "statement": 2.0, "beside": 0.5, "section": 0.5
+    "title": 8.0, "name": 3.0, "tags": 2.0, "place": 3.0, "source": 2.0, "statement": 2.0, "beside": 0.5,
+    "section": 0.5, "number": 8.0,
 }  # fmt: skip
 
 
@@ -31,6 +32,7 @@ def _item(row: dict[str, Any], address: str) -> Item:
         "statement": row["statement"],
         "beside": " ".join((row["controls"], row["unexplained"], row["reading"], row["control"]["statement"])),
         "section": row["section"],
+        "number": f"tag {row['tag']}" if row["tag"] else "",
     }
     about = f"{row['status']}, {row['source']}"
     return Item(

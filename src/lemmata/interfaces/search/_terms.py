@@ -15,6 +15,8 @@ FILES = ("search.js", "search_words.toml")
 """The files that the site's search needs: its script and its lists of words."""
 _WORD = re.compile("[a-z0-9α-ω]+")
 _JOINED = re.compile(r"\b(over|under|non|pre|semi|multi|hyper|self)-(?=[a-z]{4})")
+_MUP = re.compile(r"\b(mu|μ)[- ]?p\b")
+"""The maximal update parametrisation, which people write as muP, mu-P and µP."""
 _SPELLINGS = (
     (re.compile(r"^parameteri"), "parametri"), (re.compile(r"^overparameteri"), "overparametri"),
     (re.compile(r"is(e|ed|es|er|ers|ing|ation|ations)$"), r"iz\1"), (re.compile(r"ys(e|ed|es|ing)$"), r"yz\1"),
@@ -67,11 +69,15 @@ def plain(text: str) -> list[str]:
 
     >>> plain("Over-parametrised: Rényi's KL")
     ['overparametrised', 'renyi', 'kl']
+    >>> plain("mu-P and µP")
+    ['mup', 'and', 'mup']
     """
     small = text.lower()
     if not text.isascii():
         small = unicodedata.normalize("NFKD", text.replace("’", "'")).lower()
         small = "".join(sign for sign in small if not unicodedata.combining(sign))
+    if "mu" in small or "μ" in small:
+        small = _MUP.sub("mup", small)
     return _WORD.findall(_JOINED.sub(r"\1", re.sub(r"(?<=\w)'s\b", "", small)))
 
 

@@ -29,7 +29,8 @@ function lemmataSearch(facts, shelves) {
 
   function plain(text) {
     const small = text.replaceAll("’", "'").normalize("NFKD").toLowerCase().replace(/\p{M}/gu, "");
-    const joined = small.replace(/(?<=[\p{L}\p{N}_])'s\b/gu, "").replace(/(?<![\p{L}\p{N}_])(over|under|non|pre|semi|multi|hyper|self)-(?=[a-z]{4})/gu, "$1");
+    const named = small.replace(/(?<![\p{L}\p{N}_])(mu|μ)[- ]?p(?![\p{L}\p{N}_])/gu, "mup");
+    const joined = named.replace(/(?<=[\p{L}\p{N}_])'s\b/gu, "").replace(/(?<![\p{L}\p{N}_])(over|under|non|pre|semi|multi|hyper|self)-(?=[a-z]{4})/gu, "$1");
     return joined.match(/[a-z0-9α-ω]+/g) || [];
   }
 
@@ -84,7 +85,7 @@ function lemmataSearch(facts, shelves) {
   function meant(shelf, term) {
     if (Object.hasOwn(shelf.postings, term)) return [[term, 1]];
     if (term.startsWith("~")) return [];
-    const known = Object.keys(shelf.postings);
+    const known = (shelf.known ??= Object.keys(shelf.postings).sort()); // an object puts whole numbers first
     const begun = term.length > 2 ? known.filter((each) => each.startsWith(term)) : [];
     if (begun.length) return begun.map((each) => [each, BEGUN]);
     const most = term.length < 4 ? 0 : term.length < 8 ? 1 : 2;

@@ -64,7 +64,7 @@ def _place(name: str, addresses: dict[str, str]) -> str | None:
 
 
 def cited(row: dict[str, Any], where: Published) -> str:
-    """The BibTeX entry of a claim, with the version, the claim's number and its last verdict.
+    """The BibTeX entry of a claim, with the version, the claim's number, and its last verdict and year.
 
     Args:
         row: the claim's row of the catalogue.
@@ -75,6 +75,9 @@ def cited(row: dict[str, Any], where: Published) -> str:
         "howpublished": f"lemmata {__version__}, claim {row['tag'] or row['name']}",
         "note": f"{row['name']}; after {row['source']}; last verdict: {row['status']}",
     }  # fmt: skip
+    changes = history().get(row["class"])
+    if changes:  # the year in which the last verdict was first found
+        facts["year"] = changes[-1].day[:4]
     if where.base:
         facts["url"] = f"{where.base}/{claim_address(row)}"
     lines = "".join(f"  {name} = {{{_latex(text)}}},\n" for name, text in facts.items())

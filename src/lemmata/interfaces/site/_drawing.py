@@ -6,12 +6,11 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from lemmata.interfaces.report import COLOURS, linear_ticks, ticks
+from lemmata.interfaces.report import COLOURS, linear_ticks, ticks, widest
 
 ROWS = ("claim", "control")
-_LEFT, _TOP, _RIGHT, _WIDTH, _ROW = 47, 7, 27, 290, 26
+_LEFT, _TOP, _RIGHT, _WIDTH, _ROW = 51, 7, 31, 290, 26
 _BELOW, _BETWEEN = 40, 16  # space for an axis with its title, and between two panels
-_LETTER = 6.3  # the approximate width of a letter of an axis
 _SHADES = {"claim": COLOURS[0], "control": COLOURS[1], "band": COLOURS[2]}
 _MARKS = {"diamond": "0,-6.5 6.5,0 0,6.5 -6.5,0", "right": "6,0 -4,5.5 -4,-5.5", "left": "-6,0 4,5.5 4,-5.5"}
 
@@ -78,10 +77,11 @@ def _axis(panel: Any, at: Callable[[float], float], height: int) -> str:
     for value in values:
         place, text = at(value), shown(value, panel)
         parts.append(f'<path d="M{place:.1f} 0V{height}" stroke="currentColor" opacity=".15"/>')
-        half = _LETTER * len(text) / 2
-        if place - half > after:
-            parts.append(f'<text x="{place:.1f}" y="{height + 16}" text-anchor="middle">{text}</text>')
-            after = place + half + 2
+        half = widest(text, 11) / 2
+        middle = min(max(place, half - _LEFT), _WIDTH + _RIGHT - half)
+        if middle - half > after:
+            parts.append(f'<text x="{middle:.1f}" y="{height + 16}" text-anchor="middle">{text}</text>')
+            after = middle + half + 2
     title = f'x="{_WIDTH / 2:.0f}" y="{height + 33}" text-anchor="middle" font-size="12"'
     return "".join([*parts, f"<text {title}>{escape(panel.title)}</text>"])
 

@@ -13,6 +13,7 @@ from ._documents import pictures
 from ._pages import claim_address, page
 from ._pictures import panels, svg, words
 from ._prose import sentence
+from ._sizes import size_of
 
 _NEWEST = 6
 
@@ -101,9 +102,9 @@ def _picture(question: dict[str, str], by_class: dict[str, dict[str, Any]]) -> M
         narrow = question["picture"].replace(".png", "_narrow.png")
         return Markup(
             '<a href="docs/{0}"><picture>'
-            '<source media="(max-width: 520px)" srcset="docs/{1}" width="780" height="1120">'
+            '<source media="(max-width: 520px)" srcset="docs/{1}" width="{3}" height="{4}">'
             '<img src="docs/{0}" alt="{2}" width="1120" height="700" loading="lazy"></picture></a>'
-        ).format(question["picture"], narrow, question["alt"])
+        ).format(question["picture"], narrow, question["alt"], *(size_of(pictures()[narrow]) or (780, 1120)))
     row = by_class.get(_chosen()["pictured"])
     if row is None:
         return Markup("")

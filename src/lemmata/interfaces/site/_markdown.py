@@ -88,7 +88,7 @@ def _printed(tokens: list[Token]) -> Iterable[int]:
 
 def _listing(token: Token, printed: bool) -> str:
     """The HTML of a listing: code in colours, and other text without colours, with a mark if a program printed it."""
-    language = _LANGUAGES.get(token.info.strip())
+    language = _LANGUAGES.get(token.info.strip().partition(" ")[0])
     if language is None:
         kind = ' class="output"' if printed else ""
         return f'<pre{kind} tabindex="0"><code>{escape(token.content)}</code></pre>\n'

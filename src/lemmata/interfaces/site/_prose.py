@@ -124,5 +124,5 @@ def first_sentence(text: str) -> str:
 
 
 def code(text: str) -> Markup:
-    """The HTML of a listing."""
-    return Markup("<pre><code>{}</code></pre>").format(escape(text))
+    """The HTML of a listing in Python, which a script of the page colours."""
+    return Markup('<pre class="code" data-python><code>{}</code></pre>').format(escape(text))

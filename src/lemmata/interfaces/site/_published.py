@@ -69,7 +69,9 @@ def finished(pages: dict[str, str | bytes], where: Published, known: list[dict[s
     found["404.html"] = page("missing.html", "404.html", "", "There is no such page", base=where.base)
     found |= {"favicon.svg": _ICON, "robots.txt": _robots(where)}
     if where.base:
-        html = sorted(name for name in found if name.endswith(".html") and name != "404.html")
+        claims = {claim_address(row) for row in known}
+        left_out = {name for name in found if name.startswith("claims/") and name not in claims} | {"404.html"}
+        html = sorted(name for name in found if name.endswith(".html") and name not in left_out)
         found |= {"sitemap.xml": _sitemap(where, html), "feed.xml": _feed(where, known)}
     for name, text in found.items():
         if isinstance(text, str) and name.endswith(".html"):

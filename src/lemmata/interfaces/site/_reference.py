@@ -7,11 +7,13 @@ import itertools
 import re
 from typing import Any
 
+import lemmata
 from lemmata.engine.catalogue import tree_of
 
 from ._code import ROOT, Definition, in_file
 from ._folds import fitting
 from ._house import public_rooms, room_words
+from ._light import light
 from ._pages import page
 from ._prose import docstring, first_sentence, sentence
 
@@ -20,6 +22,8 @@ _LONGEST = 60_000  # letters of docstrings on a page; HTML takes two to four tim
 
 _MOST = 45  # names on a page
 _SUBJECTS = "subjects."
+FRONT = "interfaces.python"
+"""The subpackage with the jobs, whose names users import from `lemmata`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +51,7 @@ def reference_pages(addresses: dict[str, str]) -> dict[str, str]:
             pages[address] = fitting(functools.partial(
                 page, "reference.html", address, "reference/index.html", f"lemmata.{room}", "",
                 words=words, entries=own, names=names, here=address, sections=room.startswith(_SUBJECTS),
-                set=lambda text: docstring(text, link), first=lambda text: sentence(first_sentence(text)),
+                set=lambda text: docstring(text, link), first=lambda text: light(sentence(first_sentence(text))),
             ))  # fmt: skip
         cards.append((room, sentence(first_sentence(room_words(room)), link), len(entries(room))))
     pages["reference/index.html"] = page(
@@ -85,7 +89,7 @@ def public_addresses() -> dict[str, str]:
 
     Names that consist of one lower-case word are left out, because they may have another meaning in a sentence.
     """
-    found: dict[str, str] = {}
+    found = {"lemmata.subjects": "subjects/index.html"}
     twice = set()
     for room in public_rooms():
         found[f"lemmata.{room}"] = f"reference/{room}.html"
@@ -94,6 +98,7 @@ def public_addresses() -> dict[str, str]:
                 if entry.name in found:
                     twice.add(entry.name)
                 found[f"lemmata.{room}.{entry.name}"] = f"{address}#{entry.name}"
+                found[full_name(room, entry.name)] = f"{address}#{entry.name}"
                 if not re.fullmatch("[a-z]+", entry.name):
                     found[entry.name] = f"{address}#{entry.name}"
     return {name: address for name, address in found.items() if name not in twice}
@@ -101,17 +106,39 @@ def public_addresses() -> dict[str, str]:
 
 @functools.cache
 def entries(room: str) -> tuple[Entry, ...]:
-    """The public names of a subpackage: those that its `__init__.py` imports, or the definitions of a module."""
+    """The public names of a subpackage: those that its `__init__.py` imports, or the definitions of a module.
+
+    Names that are loaded when they are first used are imported there under `if TYPE_CHECKING`.
+    """
     place = room.replace(".", "/")
     if not (ROOT / place).is_dir():
         return tuple(_entry(d.node.name, d) for d in in_file(f"{place}.py").values() if d.node.name[0] != "_")
     file = f"{place}/__init__.py"
     found = []
-    for node in tree_of(ROOT / file).body:
+    body = tree_of(ROOT / file).body
+    for node in itertools.chain.from_iterable([node, *_when_typed(node)] for node in body):
         if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
             own = f"{place}/{node.module.replace('.', '/')}.py"
             found += [_found(alias.asname or alias.name, own) for alias in node.names]
     return tuple(sorted((entry for entry in found if entry), key=lambda entry: entry.name.lower()))
+
+
+def _when_typed(node: ast.stmt) -> list[ast.stmt]:
+    """The statements below `if TYPE_CHECKING`; none for another statement."""
+    if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+        return node.body
+    return []
+
+
+def full_name(room: str, name: str = "") -> str:
+    """The name by which users import a subpackage or one of its names.
+
+    >>> full_name("solvers", "kernel_ridge"), full_name("interfaces.python", "study")
+    ('lemmata.solvers.kernel_ridge', 'lemmata.study')
+    """
+    if room == FRONT and name in dir(lemmata):
+        return f"lemmata.{name}"
+    return ".".join(filter(None, ("lemmata", room, name)))
 
 
 def _found(name: str, file: str) -> Entry | None:

@@ -11,7 +11,7 @@ from ._front import questions
 from ._house import public_rooms
 from ._pages import claim_address, page, script, source_address
 from ._prose import first_sentence
-from ._reference import entries, shelves
+from ._reference import entries, full_name, shelves
 from ._works import title_of
 
 _HIDDEN = re.compile(r"^```.*?^```|\]\([^)]*\)|<[^>]+>", re.M | re.S)
@@ -102,6 +102,7 @@ def _names() -> list[Item]:
             apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", " ", entry.name)
             first = first_sentence(entry.words)
             fields = ((6.0, f"{entry.name} {apart}"), (2.0, first), (1.0, f"{entry.words} {room}"))
-            about = f"lemmata.{room}, {first}" if first else f"lemmata.{room}"
+            place = full_name(room, entry.name).rpartition(".")[0]
+            about = f"{place}, {first}" if first else place
             found.append(Item(f"ref:{entry.name}", entry.name, at[entry.name], about, room, fields))
     return found

@@ -16,7 +16,7 @@ ADDRESS = "127.0.0.1"
 PORT = 8000
 """The port that is tried first; if it is taken, the system gives a free one."""
 _HOST = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]+)?", re.IGNORECASE)
-_FRONT = "index.html"
+_FRONT, _MISSING = "index.html", "404.html"
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".json": "application/json",
           ".svg": "image/svg+xml", ".png": "image/png", ".xml": "application/xml", ".csv": "text/csv",
           ".txt": "text/plain", ".md": "text/plain", ".py": "text/plain"}  # fmt: skip
@@ -48,10 +48,15 @@ class _Pages(http.server.BaseHTTPRequestHandler):
             return self.send_error(http.HTTPStatus.MISDIRECTED_REQUEST)
         name = urllib.parse.unquote(self.path.partition("?")[0].partition("#")[0]).removeprefix("/") or _FRONT
         content = _read(self._directory, name) if name in self._names else None
+        status = http.HTTPStatus.OK
         if content is None:
-            return self.send_error(http.HTTPStatus.NOT_FOUND)
+            name, status = _MISSING, http.HTTPStatus.NOT_FOUND
+            content = _read(self._directory, name) if name in self._names else None
+            if content is None:
+                return self.send_error(status)
+            content = _at_root(content)
         kind = _KINDS.get(pathlib.PurePosixPath(name).suffix, "application/octet-stream")
-        self.send_response(http.HTTPStatus.OK)
+        self.send_response(status)
         self.send_header("Content-Type", f"{kind}; charset=utf-8" if kind != "image/png" else kind)
         self.send_header("Content-Length", str(len(content)))
         self.send_header("X-Content-Type-Options", "nosniff")
@@ -61,6 +66,18 @@ class _Pages(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Print nothing: standard error is for errors."""
+
+
+def _at_root(page: bytes) -> bytes:
+    r"""The page for wrong addresses, with links from the root of this server, because the page is sent at any depth.
+
+    >>> _at_root(b"<head>\n<title>")
+    b'<head>\n<base href="/"><title>'
+    """
+    plain = re.sub(rb'<base href="[^"]*">\n?', b"", page)
+    plain = plain.replace(b"base-uri 'none'", b"base-uri 'self'", 1)
+    place = max(plain.find(b"<meta name="), plain.find(b"<head>\n") + 7)
+    return plain[:place] + b'<base href="/">' + plain[place:]
 
 
 def _read(directory: pathlib.Path, name: str) -> bytes | None:

@@ -26,14 +26,14 @@ def sized(address: str, text: str, files: dict[str, str | bytes]) -> str:
 
     def with_size(found: re.Match[str]) -> str:
         picture = files.get(posixpath.normpath(posixpath.join(posixpath.dirname(address), found[1])))
-        size = None if picture is None else _size(picture)
+        size = None if picture is None else size_of(picture)
         wide = " data-wide" if size and size[0] > WIDTH and isinstance(picture, str) else ""
         return found[0] if size is None else f'{found[0]} width="{size[0]}" height="{size[1]}"{wide}'
 
     return _PICTURE.sub(with_size, text)
 
 
-def _size(picture: str | bytes) -> tuple[int, int] | None:
+def size_of(picture: str | bytes) -> tuple[int, int] | None:
     """The size of an SVG (text) by its view box, or of a PNG (bytes) by its header; None for another file."""
     if isinstance(picture, str):
         box = _BOX.search(picture)

@@ -1,6 +1,8 @@
 /* An address within something folded opens it. */
 function unfold() {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1).replace(/%(?![0-9A-F]{2})/gi, "%25")));
+  let name = location.hash.slice(1);
+  try { name = decodeURIComponent(name); } catch { /* not an address that the site has written */ }
+  const target = document.getElementById(name);
   let closed = false;
   for (let part = target; part; part = part.parentElement) {
     if (part.tagName !== "DETAILS" || part.open) continue;
