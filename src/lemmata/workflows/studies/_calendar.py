@@ -67,7 +67,7 @@ def calendar(days: Float64[np.ndarray, " N"], first: float) -> Calendar:
     whole = np.floor(there).astype("datetime64[D]")
     months = whole.astype("datetime64[M]")
     of_month = (whole - months).astype(int)
-    last = np.all((whole + 1).astype("datetime64[M]") > months)
+    last = np.all((whole + np.timedelta64(1, "D")).astype("datetime64[M]") > months)
     monthly = bool(last) or len(np.unique(of_month)) == 1
     span, parts = float(np.ptp(there)), []
     if span > 7 and not monthly and len(np.unique(np.floor(there) % 7)) > 1:
