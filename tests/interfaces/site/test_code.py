@@ -54,6 +54,7 @@ def test_names_have_the_address_of_their_page_unless_two_subpackages_have_them(m
     monkeypatch.setattr(_reference, "public_rooms", lambda: list(shelves))
     monkeypatch.setattr(_reference, "shelves", lambda room: shelves[room])
     assert _reference.public_addresses() == {
+        "lemmata.subjects": "subjects/index.html",
         "lemmata.kernels": "reference/kernels.html",
         "lemmata.solvers": "reference/solvers.html",
         "lemmata.interfaces.cli": "reference/interfaces.cli.html",

@@ -9,7 +9,7 @@ _WIDTHS = {
     0.41: " !'(),-./:;I[\\]fijlrtJ|·²", 0.55: '"*?_`csz–ε', 0.65: "EFLPSTYabdeghknopquvxyγδθλμπσ$0123456789{}√µ",
     0.75: "ABCKRUVXZNHαβ", 0.86: "#&+<=>^~×DGMOQwω−≤≥",
 }  # fmt: skip
-"""Upper bounds of the widths of letters in DejaVu Sans, a wide sans-serif font, in units of the size. Other letters have
+"""Upper bounds of the widths of letters in DejaVu Sans, a wide font, in units of the size. Other letters have
 at most the width 1."""
 _WIDTH_OF = {letter: width for width, letters in _WIDTHS.items() for letter in letters}
 _GAP = 8  # pixels between a label and its axis
