@@ -8,7 +8,7 @@ import re
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -258,6 +258,27 @@ def notes_on_patients(rows=100):
     return pd.DataFrame(
         {"b": b, "s": [f"note {i} {'good' if v > 0 else 'bad'}" for i, v in enumerate(a)], "y": np.sign(a) + b}
     )
+
+
+class Asks(BaseEstimator, RegressorMixin):
+    """A model that names the column that it lacks only in the cause of its error."""
+
+    def fit(self, X, y):
+        try:
+            self.mean_ = X["s"].str.len().mean()
+        except KeyError as error:
+            raise ValueError("a column is missing") from error
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.mean_)
+
+
+def test_a_column_that_only_the_cause_of_an_error_names_is_told():
+    data = load_dataset(notes_on_patients(), "y")
+    own, _ = own_model(Asks(), data)
+    with pytest.raises(PredictionError, match=r"the model asks for the column 's'.* add --keep 's'"):
+        fitted(own, data, np.arange(80), np.arange(80, 100))
 
 
 @pytest.mark.parametrize("long", [False, True])
