@@ -8,6 +8,7 @@ from lemmata.architectures import Gelu, NNGPKernel, TangentKernel, erf_network, 
 from lemmata.estimators import KernelRegressor
 from lemmata.kernels import RBF, AbstractKernel, Laplace, Matern
 from lemmata.solvers import centred_modes, subset_of_regressors
+from tests.compiled import compiled
 
 RNG = np.random.default_rng(0)
 EPS = np.finfo(float).eps
@@ -29,18 +30,7 @@ class Compiled(AbstractKernel):
 
 def programs(run):
     """The programs that a call compiles, without single operations on arrays."""
-    found = []
-
-    def heard(event, seconds, fun_name="", **_):
-        if event.endswith("backend_compile_duration"):
-            found.append(fun_name)
-
-    jax.monitoring.register_event_duration_secs_listener(heard)
-    try:
-        run()
-    finally:
-        jax.monitoring.unregister_event_duration_listener(heard)
-    return [name for name in found if name not in ("jit(stage)", "jit(convert_element_type)")]
+    return [name for name in compiled(run) if name not in ("jit(stage)", "jit(convert_element_type)")]
 
 
 def problem(rows):
