@@ -16,7 +16,7 @@ from lemmata.core import check_executor
 from lemmata.errors import SettingError
 from lemmata.interfaces.report import curves_chart, families_fragment, plotted
 from lemmata.options import ComparisonOptions
-from lemmata.signatures import shows_signature
+from lemmata.signatures import shows_signature, shows_signatures
 from lemmata.workflows.comparisons import ComparisonRecord, load_sequences, run_comparison
 
 from ._asked import asked, typed
@@ -24,6 +24,7 @@ from ._exits import exits_told
 from ._finished import Finished
 
 
+@shows_signatures
 @dataclasses.dataclass(frozen=True, repr=False)
 class Comparison(Finished[ComparisonRecord]):
     """A finished comparison.

@@ -19,7 +19,7 @@ from lemmata.interfaces.report import (
     write_page,
 )
 from lemmata.options import EXAMINATION, check_limit
-from lemmata.signatures import shows_signature
+from lemmata.signatures import shows_signature, shows_signatures
 from lemmata.subjects.trained_models import read_trained
 from lemmata.workflows.examinations import (
     ExaminationRecord,
@@ -38,6 +38,7 @@ from ._finished import Finished
 from ._model_frames import inputs_frame, layers_frame
 
 
+@shows_signatures
 @dataclasses.dataclass(frozen=True, repr=False)
 class ModelStudy(Finished[ExaminationRecord]):
     """A finished examination.

@@ -8,9 +8,11 @@ from pathlib import Path
 from lemmata.errors import SettingError, line_of
 from lemmata.interfaces.report import model_card
 from lemmata.results import digest, replace_files
+from lemmata.signatures import shows_signature
 from lemmata.workflows.studies import FinalModel, StudyRecord
 
 
+@shows_signature
 def write_model(final: FinalModel, record: StudyRecord, path: str | Path) -> Path:
     """Write a fitted model and its card.
 

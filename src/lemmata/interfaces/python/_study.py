@@ -16,7 +16,7 @@ from lemmata.errors import SettingError
 from lemmata.files import check_model_file, keep_inputs
 from lemmata.interfaces.report import bounds_of, learning_curve_chart, page_text, plotted
 from lemmata.options import StudyOptions
-from lemmata.signatures import shows_signature
+from lemmata.signatures import shows_signature, shows_signatures
 from lemmata.workflows.records.studies import Finding
 from lemmata.workflows.studies import (
     Dataset,
@@ -37,6 +37,7 @@ NORMAL_90 = 1.645
 """A normal variable is within this many standard deviations of its mean with probability 90 %."""
 
 
+@shows_signatures
 @dataclasses.dataclass(frozen=True)
 class Given:
     """The input of a study: the data as given, the table that was read from them, and the options."""
@@ -63,6 +64,7 @@ class Given:
             return final_model(self.data, dataset, options, name, formula)
 
 
+@shows_signatures
 @dataclasses.dataclass(frozen=True, repr=False)
 class Study(Finished[StudyRecord]):
     """A finished study.
